@@ -33,7 +33,10 @@ enum What {
 pub(crate) fn run(command: &ConfigCommand) -> Result<(), String> {
     match &command.what {
         What::Check { file } => {
-            checked(&NodeFlags { config: Some(file.clone()), ..NodeFlags::default() })?;
+            let config = checked(&NodeFlags { config: Some(file.clone()), ..NodeFlags::default() })?;
+            for (setting, url) in stores(&config)? {
+                greenroom_stores::check(&url).map_err(|error| format!("{setting}: {error}"))?;
+            }
             println!("{} can be used", file.display());
         }
         What::Print(flags) => print!("{}", shown(&checked(flags)?)?),
@@ -45,15 +48,22 @@ pub(crate) fn run(command: &ConfigCommand) -> Result<(), String> {
 fn checked(flags: &NodeFlags) -> Result<Config, String> {
     let builder = flags.apply(node::builder()).map_err(|error| error.to_string())?;
     let config = builder.check().map_err(|error| error.to_string())?.clone();
+    stores(&config)?;
+    Ok(config)
+}
+
+/// The stores that a configuration names, by their settings.
+fn stores(config: &Config) -> Result<Vec<(String, StoreUrl)>, String> {
     let named = config.stores.iter().map(|(name, url)| (format!("stores.{name}"), url));
     let fixed = [("table", &config.table), ("store", &config.store), ("reliable.journal", &config.reliable.journal)];
-    for (setting, url) in fixed.map(|(setting, url)| (setting.to_owned(), url)).into_iter().chain(named) {
-        // Empty stands for the setting's default.
-        if !url.is_empty() {
-            url.parse::<StoreUrl>().map_err(|error| format!("{setting}: {error}"))?;
-        }
-    }
-    Ok(config)
+    let all = fixed.map(|(setting, url)| (setting.to_owned(), url)).into_iter().chain(named);
+    // Empty stands for the setting's default.
+    let all = all.filter(|(_, url)| !url.is_empty());
+    let parsed = |(setting, url): (String, &String)| match url.parse() {
+        Ok(url) => Ok((setting, url)),
+        Err(error) => Err(format!("{setting}: {error}")),
+    };
+    all.map(parsed).collect()
 }
 
 fn shown(config: &Config) -> Result<String, String> {

@@ -366,12 +366,24 @@ fn a_configuration_is_checked_and_shown_without_its_passwords() {
         ("http = \"0.0.0.0:7070\"", "--tls-dir"),
         ("[stores]\nbig = \"sqlit:x\"", "stores.big"),
         ("drain_delay = \"soon\"", "drain_delay"),
+        ("listen = \"127.0.0.1\"", "HOST:PORT"),
+        ("http = \"localhost:70700\"", "HOST:PORT"),
+        ("listen = \"0.0.0.0:7000\"\ninsecure_listen = true", "--advertise"),
+        ("listen = \"[::]:7000\"\ninsecure_listen = true", "--advertise"),
+        ("cluster = \"\"", "cluster"),
+        ("[geo]\nepoch = 1", "geo.clusters"),
+        ("[[auth.jwt]]\nissuer = \"i\"\naudience = \"a\"\nkeys = \"k\"\nalgorithms = [\"HS256\"]", "HS256"),
+        ("[[auth.jwt]]\nissuer = \"i\"\naudience = \"a\"\nkeys = \"http://id.example/keys\"", "in the clear"),
     ] {
         let output = check(wrong);
         assert_eq!(output.status.code(), Some(1), "{output:?}");
         assert!(text(&output.stderr).contains(said), "{output:?}");
     }
-    assert_eq!(check(good).status.code(), Some(0), "{:?}", check(good));
+    let taken = |output: Output| match cfg!(feature = "postgres") {
+        true => assert_eq!(output.status.code(), Some(0), "{output:?}"),
+        false => assert!(text(&output.stderr).contains("built without PostgreSQL"), "{output:?}"),
+    };
+    taken(check(good));
 
     let shown = greenroom(&["config", "print", "--config", path, "--cluster", "mill"]);
     let shown = text(&shown.stdout);
@@ -380,7 +392,7 @@ fn a_configuration_is_checked_and_shown_without_its_passwords() {
     }
     assert!(!shown.contains("lace"), "{shown}");
     // What is printed is a configuration again.
-    assert_eq!(check(&shown).status.code(), Some(0), "{:?}", check(&shown));
+    taken(check(&shown));
 }
 
 #[test]

@@ -90,6 +90,26 @@ pub fn built_in() -> impl Iterator<Item = &'static str> {
     providers.into_iter().filter(|(_, built_in)| *built_in).map(|(feature, _)| feature)
 }
 
+/// Whether the provider that `url` wants is built in.
+///
+/// # Errors
+///
+/// [`StoreError::Configuration`]: it is not, and with which feature it would be.
+pub fn check(url: &StoreUrl) -> Result<()> {
+    let (engine, feature) = match url {
+        StoreUrl::Memory => return Ok(()),
+        StoreUrl::Sqlite { .. } => ("SQLite", "sqlite"),
+        StoreUrl::Postgres(_) => ("PostgreSQL", "postgres"),
+        StoreUrl::Redis(_) => ("Redis", "redis"),
+        StoreUrl::Etcd(_) => ("etcd", "etcd"),
+        StoreUrl::Kafka(_) => ("Kafka", "kafka"),
+        StoreUrl::S3(_) => ("object stores", "s3"),
+        StoreUrl::Kube { .. } => ("Kubernetes", "kube"),
+        _ => ("this kind of store", "all"),
+    };
+    if built_in().any(|built_in| built_in == feature) { Ok(()) } else { Err(not_built_in(url, engine, feature)) }
+}
+
 /// What a URL meets whose provider is not built in.
 fn not_built_in(url: &StoreUrl, engine: &str, feature: &str) -> StoreError {
     let reason = format!("this program was built without {engine}: build it with --features {feature}");

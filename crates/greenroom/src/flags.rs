@@ -174,7 +174,9 @@ impl NodeFlags {
     pub fn start(&self, builder: Builder) -> impl Future<Output = Result<Node>> + Send {
         async move {
             raise_open_files();
-            self.apply(builder)?.start().await
+            let builder = self.apply(builder)?;
+            builder.check()?;
+            builder.start().await
         }
         .boxed()
     }

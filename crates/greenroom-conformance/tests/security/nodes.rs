@@ -109,7 +109,10 @@ async fn beyond_loopback_tls_is_wanted_and_the_error_says_so() {
     }
     let site = Site::new("music");
     let files = site.files("a", &site.authority, Who::AnyNode);
-    let node = site.builder("a", Some(files)).listen("0.0.0.0:0").start().await.unwrap();
+    let open = || site.builder("a", Some(files.clone())).listen("0.0.0.0:0");
+    let error = open().start().await.err().unwrap().to_string();
+    assert!(error.contains("cannot dial 0.0.0.0:0") && error.contains("--advertise"), "{error}");
+    let node = open().configure(|config| config.advertise = Some("127.0.0.1:0".into())).start().await.unwrap();
     node.stop().await;
 }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use futures_util::FutureExt;
 use greenroom_protocols::node::Member;
+use greenroom_security::access::Access;
 use greenroom_store::url::redact;
 use greenroom_store::{Journal, Outlet, Store};
 use greenroom_world::real::RealWorld;
@@ -17,7 +18,10 @@ use super::config::Config;
 use super::drain::Drains;
 use super::error::Error;
 use super::facts;
-use super::opening::{check_names, check_protocols, check_stores, membership_config, open_geo, open_stores};
+use super::opening::{
+    check_addresses, check_cluster, check_dialled, check_names, check_protocols, check_stores, membership_config,
+    open_geo, open_stores,
+};
 use super::security;
 use super::{Node, Result};
 use crate::actor::call::Call;
@@ -31,7 +35,7 @@ use crate::cluster::table::{Health, TableStore};
 use crate::cluster::{self, InCluster};
 #[cfg(feature = "http")]
 use crate::gateway;
-use crate::geo::{self, States, check_kinds};
+use crate::geo::{self, Clusters, States, check_kinds};
 use crate::here::Here;
 use crate::here::built_in::TOPICS;
 use crate::here::kinds::{AnyKind, KindEntry, Kinds, factory};
@@ -263,9 +267,17 @@ impl Builder {
     /// # Errors
     /// Why [`start`](Self::start) would refuse it.
     pub fn check(&self) -> Result<&Config> {
-        security::check_exposure(&self.config)?;
-        membership_config(&self.config)?;
-        Ok(&self.config)
+        let config = &self.config;
+        check_addresses(config)?;
+        security::check_exposure(config)?;
+        check_dialled(config)?;
+        check_cluster(config)?;
+        membership_config(config)?;
+        Access::check(&config.auth, &config.allow)?;
+        if let Some(told) = &config.geo {
+            Clusters::given(told, &config.cluster).map_err(|reason| Error::Geo { reason })?;
+        }
+        Ok(config)
     }
 
     /// Whether it says where reliable actors are kept.
@@ -342,6 +354,7 @@ impl Builder {
             return Err(Error::Repeated { kind });
         }
         security::check_exposure(&config)?;
+        check_dialled(&config)?;
         let mut membership = membership_config(&config)?;
         let links = security::links(&config)?;
         let world: Arc<dyn World> = match world {
@@ -453,9 +466,9 @@ impl Builder {
         facts::watch(&here, health.clone());
         #[cfg(feature = "http")]
         if let Some(door) = door {
-            door.open(&here, health);
+            door.open(&here, health.clone());
         }
-        here.joined().await?;
+        here.joined(&health).await?;
         if let Some(geo) = here.geo() {
             geo::start(&here, geo, gateway);
         }

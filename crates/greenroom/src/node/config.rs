@@ -324,8 +324,13 @@ impl Config {
 
 /// Whether only this machine can reach `address`. Names other than `localhost` are not trusted to stay what they are.
 pub(crate) fn is_loopback(address: &str) -> bool {
-    let host = address.rsplit_once(':').map_or(address, |(host, _)| host).trim_matches(['[', ']']);
+    let host = host_of(address);
     host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|ip| ip.is_loopback())
+}
+
+/// The host of an address, without its port and the brackets of IPv6.
+pub(super) fn host_of(address: &str) -> &str {
+    address.rsplit_once(':').map_or(address, |(host, _)| host).trim_matches(['[', ']'])
 }
 
 /// Shards of one node: their numbers travel in 16 bits, and more cores than this want more nodes.

@@ -53,6 +53,15 @@ pub enum Error {
         /// What helps.
         remedy: &'static str,
     },
+    /// Other nodes would be told to dial an address of all interfaces, which is nobody's.
+    #[error(
+        "other nodes cannot dial {address}, which stands for all interfaces; say where they find this node with `advertise` \
+         (--advertise HOST:PORT), or listen at an address of its own"
+    )]
+    Undialable {
+        /// The address that they would be told.
+        address: String,
+    },
     /// Certificates, credentials or rules cannot be used.
     #[error("{0}")]
     Security(#[from] greenroom_security::error::Error),

@@ -31,6 +31,7 @@ use self::supervisor::Supervisor;
 pub use self::waits::{LongTurn, Waits};
 use crate::actor::key::{ActorId, Key, Kind};
 use crate::blocking::{self, PoolStatus};
+use crate::cluster::table::Health;
 use crate::geo::{ClusterChange, ClustersUnchanged, MultiCluster};
 use crate::here::Here;
 use crate::here::figures::Figure;
@@ -256,7 +257,7 @@ impl Node {
 
 impl Here {
     /// Waits until this node is active in the cluster.
-    pub(super) async fn joined(&self) -> Result<()> {
+    pub(super) async fn joined(&self, table: &Health) -> Result<()> {
         let world = self.world().clone();
         let patience = JOIN_TIMEOUT.max(self.config().lease * JOIN_LEASES);
         let until: Timestamp = world.now() + patience;
@@ -268,7 +269,7 @@ impl Here {
                 return Err(Error::NotJoined {
                     cluster: self.config().cluster.clone(),
                     seconds: patience.as_secs(),
-                    hint: self.join_hint(),
+                    hint: self.join_hint(table),
                 });
             }
             world.sleep_until(world.now() + JOIN_POLL).await;
@@ -277,7 +278,7 @@ impl Here {
     }
 
     /// What may keep this node from joining.
-    fn join_hint(&self) -> String {
+    fn join_hint(&self, table: &Health) -> String {
         let view = self.view();
         match view.view.called(self.name()).find(|(id, _)| *id != self.me()) {
             Some((_, other)) => format!(
@@ -286,7 +287,11 @@ impl Here {
                 self.name(),
                 other.address
             ),
-            None => self.links().last_failure().unwrap_or_else(|| NOT_JOINED_HINT.to_owned()),
+            None => {
+                let table =
+                    table.failing().map(|why| format!("its membership table's store, {}, fails: {why}", table.store()));
+                table.or_else(|| self.links().last_failure()).unwrap_or_else(|| NOT_JOINED_HINT.to_owned())
+            }
         }
     }
 }

@@ -1,6 +1,8 @@
 //! What a node opens and checks before it starts.
 
 use std::collections::BTreeMap;
+use std::io;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,7 +14,7 @@ use greenroom_store::url::redact;
 use greenroom_world::{Listener, World};
 
 use super::Result;
-use super::config::Config;
+use super::config::{Config, host_of};
 use super::error::Error;
 use crate::actor::key::{CLUSTER_LEN_MAX, KIND_LEN_MAX, check_within};
 use crate::cluster;
@@ -35,6 +37,30 @@ pub(super) fn membership_config(config: &Config) -> Result<membership::Config> {
         checks: config.checks,
         ..membership::Config::default()
     })
+}
+
+/// Refuses to tell other nodes an address that they cannot dial.
+pub(super) fn check_dialled(config: &Config) -> Result<()> {
+    let address = config.advertise.as_ref().unwrap_or(&config.listen);
+    match host_of(address).parse::<IpAddr>() {
+        Ok(ip) if ip.is_unspecified() => Err(Error::Undialable { address: address.clone() }),
+        _ => Ok(()),
+    }
+}
+
+/// Refuses addresses that are none.
+pub(super) fn check_addresses(config: &Config) -> Result<()> {
+    let gateway = config.geo.as_ref().and_then(|geo| geo.gateway.as_ref());
+    let doors = [("other nodes", Some(&config.listen)), ("HTTP", config.http.as_ref())];
+    let others = [("gRPC", config.grpc.as_ref()), ("other clusters", gateway)];
+    for (what, address) in doors.into_iter().chain(others) {
+        let Some(address) = address else { continue };
+        if address.rsplit_once(':').is_none_or(|(host, port)| host.is_empty() || port.parse::<u16>().is_err()) {
+            let error = io::Error::new(io::ErrorKind::InvalidInput, "it is no HOST:PORT, with a port up to 65535");
+            return Err(Error::Listen { what, address: address.clone(), error });
+        }
+    }
+    Ok(())
 }
 
 /// The node's part in the multi-cluster that its configuration names, and the listener of its gateway.
@@ -98,13 +124,15 @@ pub(super) async fn open_stores(
     Ok(Stores::new(stores))
 }
 
+/// Refuses a cluster's name for which stores have no room.
+pub(super) fn check_cluster(config: &Config) -> Result<()> {
+    let named = |reason| Error::Name { what: "cluster", name: config.cluster.clone(), reason };
+    check_within(&config.cluster, CLUSTER_LEN_MAX).map_err(named)
+}
+
 /// Refuses names for which stores have no room.
 pub(super) fn check_names(kinds: &Kinds, config: &Config) -> Result<()> {
-    check_within(&config.cluster, CLUSTER_LEN_MAX).map_err(|reason| Error::Name {
-        what: "cluster",
-        name: config.cluster.clone(),
-        reason,
-    })?;
+    check_cluster(config)?;
     for kind in kinds.options().map(|(kind, _)| kind) {
         check_within(kind, KIND_LEN_MAX).map_err(|reason| Error::Name {
             what: "actor kind",
