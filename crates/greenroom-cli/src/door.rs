@@ -230,8 +230,14 @@ impl Door {
     }
 
     fn read(&self, answer: Result<ureq::http::Response<ureq::Body>, ureq::Error>) -> Result<Answer, String> {
-        let failed =
-            |error: ureq::Error| format!("no answer from {}: {error}; {}", self.url, remedy(&error.to_string()));
+        let failed = |error: ureq::Error| match remedy(&error.to_string()) {
+            Some(remedy) => format!("no answer from {}: {error}; {remedy}", self.url),
+            None => format!(
+                "no answer from {}: {error}; start nodes with `greenroom demo` or `greenroom node --http 127.0.0.1:7070`, \
+                 or say with --node where one is",
+                self.url
+            ),
+        };
         let mut answer = answer.map_err(failed)?;
         let status = answer.status().as_u16();
         let body = answer.body_mut().with_config().limit(BODY_LEN_MAX).read_to_string().map_err(failed)?;
@@ -239,15 +245,13 @@ impl Door {
     }
 }
 
-/// What helps against what kept a door from answering.
-fn remedy(error: &str) -> &'static str {
-    if error.contains("UnknownIssuer") {
-        "name the authority that the door's certificate comes from with --ca"
-    } else if error.contains("InvalidContentType") {
-        "the door is one without TLS: write http:// in --node"
-    } else {
-        "start nodes with `greenroom demo` or `greenroom node --http 127.0.0.1:7070`, or say with --node where one is"
-    }
+/// What helps where a door is there, and is another one than was thought.
+fn remedy(error: &str) -> Option<&'static str> {
+    let known = [
+        ("UnknownIssuer", "name the authority that the door's certificate comes from with --ca"),
+        ("InvalidContentType", "the door is one without TLS: write http:// in --node"),
+    ];
+    known.into_iter().find(|(what, _)| error.contains(what)).map(|(_, remedy)| remedy)
 }
 
 impl Credentials {
