@@ -41,3 +41,38 @@ fn each_length_is_shifted_by_each_distance() {
         }
     }
 }
+
+#[test]
+fn each_length_is_compared_at_each_place() {
+    for len in (0..=100).chain([255, 256, 1000]) {
+        for (left_at, right_at) in [(0, 0), (1, 0), (0, 7), (13, 5)] {
+            // What is beside them differs.
+            let mut left = [vec![1; left_at], bytes(len), vec![3; 32]].concat();
+            let right = [vec![2; right_at], bytes(len), vec![4; 32]].concat();
+            let compared = |left: &[u8]| {
+                // SAFETY: both have so many bytes.
+                unsafe { greenroom_copy::compare(left[left_at..].as_ptr(), right[right_at..].as_ptr(), len) }.cmp(&0)
+            };
+            assert!(compared(&left).is_eq(), "{len} bytes");
+            for place in 0..len {
+                let before = left[left_at + place];
+                for other in [before ^ 0x80, before.wrapping_add(1), before.wrapping_sub(1)] {
+                    left[left_at + place] = other;
+                    let all = left_at..left_at + len;
+                    assert_eq!(
+                        compared(&left),
+                        left[all].cmp(&right[right_at..right_at + len]),
+                        "{len} bytes, at {place}"
+                    );
+                }
+                // The first that differs decides.
+                if let Some(last) = left[left_at..left_at + len].last_mut().filter(|_| place + 1 < len) {
+                    *last ^= 0x80;
+                    assert_eq!(compared(&left), left[left_at..left_at + len].cmp(&right[right_at..right_at + len]));
+                    left[left_at + len - 1] ^= 0x80;
+                }
+                left[left_at + place] = before;
+            }
+        }
+    }
+}
