@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use futures_util::FutureExt;
 use greenroom_protocols::node::Member;
-use greenroom_security::access::Access;
 use greenroom_store::url::redact;
 use greenroom_store::{Journal, Outlet, Store};
 use greenroom_world::real::RealWorld;
@@ -17,13 +16,10 @@ use super::certificates;
 use super::config::Config;
 use super::drain::Drains;
 use super::error::Error;
-use super::facts;
 use super::opening::{
-    check_addresses, check_cluster, check_dialled, check_names, check_protocols, check_stores, membership_config,
-    open_geo, open_stores,
+    check_all, check_dialled, check_names, check_protocols, check_stores, membership_config, open_geo, open_stores,
 };
-use super::security;
-use super::{Node, Result};
+use super::{Node, Result, facts, security};
 use crate::actor::call::Call;
 use crate::actor::cx::Cx;
 use crate::actor::interface::{Behaviour, Interface, Method};
@@ -35,7 +31,7 @@ use crate::cluster::table::{Health, TableStore};
 use crate::cluster::{self, InCluster};
 #[cfg(feature = "http")]
 use crate::gateway;
-use crate::geo::{self, Clusters, States, check_kinds};
+use crate::geo::{self, States, check_kinds};
 use crate::here::Here;
 use crate::here::built_in::TOPICS;
 use crate::here::kinds::{AnyKind, KindEntry, Kinds, factory};
@@ -267,17 +263,8 @@ impl Builder {
     /// # Errors
     /// Why [`start`](Self::start) would refuse it.
     pub fn check(&self) -> Result<&Config> {
-        let config = &self.config;
-        check_addresses(config)?;
-        security::check_exposure(config)?;
-        check_dialled(config)?;
-        check_cluster(config)?;
-        membership_config(config)?;
-        Access::check(&config.auth, &config.allow)?;
-        if let Some(told) = &config.geo {
-            Clusters::given(told, &config.cluster).map_err(|reason| Error::Geo { reason })?;
-        }
-        Ok(config)
+        check_all(&self.config)?;
+        Ok(&self.config)
     }
 
     /// Whether it says where reliable actors are kept.

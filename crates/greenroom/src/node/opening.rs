@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use greenroom_protocols::membership::{self, LeaseTimes};
 use greenroom_protocols::names::near_names;
+use greenroom_security::access::Access;
 use greenroom_security::files::NodeTls;
 use greenroom_security::link::Links;
 use greenroom_store::url::redact;
@@ -16,6 +17,7 @@ use greenroom_world::{Listener, World};
 use super::Result;
 use super::config::{Config, host_of};
 use super::error::Error;
+use super::security;
 use crate::actor::key::{CLUSTER_LEN_MAX, KIND_LEN_MAX, check_within};
 use crate::cluster;
 use crate::geo::{Clusters, Geo, Listing};
@@ -39,6 +41,20 @@ pub(super) fn membership_config(config: &Config) -> Result<membership::Config> {
     })
 }
 
+/// Refuses what a node does not start with, as far as that can be told without opening anything.
+pub(super) fn check_all(config: &Config) -> Result<()> {
+    check_addresses(config)?;
+    security::check_exposure(config)?;
+    check_dialled(config)?;
+    check_cluster(config)?;
+    membership_config(config)?;
+    Access::check(&config.auth, &config.allow)?;
+    if let Some(told) = &config.geo {
+        Clusters::given(told, &config.cluster).map_err(|reason| Error::Geo { reason })?;
+    }
+    Ok(())
+}
+
 /// Refuses to tell other nodes an address that they cannot dial.
 pub(super) fn check_dialled(config: &Config) -> Result<()> {
     let address = config.advertise.as_ref().unwrap_or(&config.listen);
@@ -49,7 +65,7 @@ pub(super) fn check_dialled(config: &Config) -> Result<()> {
 }
 
 /// Refuses addresses that are none.
-pub(super) fn check_addresses(config: &Config) -> Result<()> {
+fn check_addresses(config: &Config) -> Result<()> {
     let gateway = config.geo.as_ref().and_then(|geo| geo.gateway.as_ref());
     let doors = [("other nodes", Some(&config.listen)), ("HTTP", config.http.as_ref())];
     let others = [("gRPC", config.grpc.as_ref()), ("other clusters", gateway)];
@@ -125,7 +141,7 @@ pub(super) async fn open_stores(
 }
 
 /// Refuses a cluster's name for which stores have no room.
-pub(super) fn check_cluster(config: &Config) -> Result<()> {
+fn check_cluster(config: &Config) -> Result<()> {
     let named = |reason| Error::Name { what: "cluster", name: config.cluster.clone(), reason };
     check_within(&config.cluster, CLUSTER_LEN_MAX).map_err(named)
 }
