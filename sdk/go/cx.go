@@ -320,18 +320,19 @@ func Call[T, A, R any](c Caller, ref Ref[T], method func(*T, *Cx, A) (R, error),
 
 // Send sends a one-way message: nobody hears what becomes of it. It waits for room on the connection.
 func Send[T, A, R any](c Caller, ref Ref[T], method func(*T, *Cx, A) (R, error), with A) error {
-	if err := ref.check(nameOf(method)); err != nil {
+	name := nameOf(method)
+	if err := ref.check(name); err != nil {
 		return err
 	}
 	written, err := arguments(with)
 	if err != nil {
-		return unsendable(ref.kind, nameOf(method), with, err)
+		return unsendable(ref.kind, name, with, err)
 	}
 	l, err := c.lane(ref.kind, ref.key)
 	if err != nil {
 		return err
 	}
-	return l.call(c, 0, ref.target, nameOf(method), written)
+	return l.call(c, 0, ref.target, name, written)
 }
 
 // CallNamed calls a method of a kind that is known by its name alone.

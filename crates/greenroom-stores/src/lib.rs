@@ -59,7 +59,7 @@ pub async fn open_url(url: &StoreUrl) -> Result<Opened> {
         StoreUrl::Kafka(remote) => providers::kafka(url, remote).await,
         StoreUrl::S3(remote) => providers::s3(url, remote).await,
         StoreUrl::Kube { namespace, parameters } => providers::kube(url, namespace, parameters).await,
-        _ => Err(not_built_in(url, "this kind of store", "all")),
+        _ => Err(not_built_in(url)),
     }
 }
 
@@ -96,8 +96,14 @@ pub fn built_in() -> impl Iterator<Item = &'static str> {
 ///
 /// [`StoreError::Configuration`]: it is not, and with which feature it would be.
 pub fn check(url: &StoreUrl) -> Result<()> {
-    let (engine, feature) = match url {
-        StoreUrl::Memory => return Ok(()),
+    let (_, feature) = provider(url);
+    let is_built_in = matches!(url, StoreUrl::Memory) || built_in().any(|built_in| built_in == feature);
+    if is_built_in { Ok(()) } else { Err(not_built_in(url)) }
+}
+
+/// The engine that a URL names, and the feature that builds its provider in.
+fn provider(url: &StoreUrl) -> (&'static str, &'static str) {
+    match url {
         StoreUrl::Sqlite { .. } => ("SQLite", "sqlite"),
         StoreUrl::Postgres(_) => ("PostgreSQL", "postgres"),
         StoreUrl::Redis(_) => ("Redis", "redis"),
@@ -106,12 +112,12 @@ pub fn check(url: &StoreUrl) -> Result<()> {
         StoreUrl::S3(_) => ("object stores", "s3"),
         StoreUrl::Kube { .. } => ("Kubernetes", "kube"),
         _ => ("this kind of store", "all"),
-    };
-    if built_in().any(|built_in| built_in == feature) { Ok(()) } else { Err(not_built_in(url, engine, feature)) }
+    }
 }
 
 /// What a URL meets whose provider is not built in.
-fn not_built_in(url: &StoreUrl, engine: &str, feature: &str) -> StoreError {
+fn not_built_in(url: &StoreUrl) -> StoreError {
+    let (engine, feature) = provider(url);
     let reason = format!("this program was built without {engine}: build it with --features {feature}");
     StoreError::Configuration { store: url.to_string(), reason }
 }

@@ -82,42 +82,42 @@ pub(crate) async fn kube(url: &StoreUrl, namespace: &str, parameters: &Parameter
 
 #[cfg(not(feature = "sqlite"))]
 pub(crate) fn sqlite(url: &StoreUrl, _: &Path) -> Result<Opened> {
-    Err(crate::not_built_in(url, "SQLite", "sqlite"))
+    Err(crate::not_built_in(url))
 }
 
 #[cfg(not(feature = "postgres"))]
 pub(crate) async fn postgres(url: &StoreUrl, _: &Remote) -> Result<Opened> {
-    Err(crate::not_built_in(url, "PostgreSQL", "postgres"))
+    Err(crate::not_built_in(url))
 }
 
 #[cfg(not(feature = "redis"))]
 pub(crate) async fn redis(url: &StoreUrl, _: &Remote) -> Result<Opened> {
-    Err(crate::not_built_in(url, "Redis", "redis"))
+    Err(crate::not_built_in(url))
 }
 
 #[cfg(not(feature = "etcd"))]
 pub(crate) async fn etcd(url: &StoreUrl, _: &Remote) -> Result<Opened> {
-    Err(crate::not_built_in(url, "etcd", "etcd"))
+    Err(crate::not_built_in(url))
 }
 
 #[cfg(not(feature = "kafka"))]
 pub(crate) async fn kafka(url: &StoreUrl, _: &Remote) -> Result<Opened> {
-    Err(crate::not_built_in(url, "Kafka", "kafka"))
+    Err(crate::not_built_in(url))
 }
 
 #[cfg(not(feature = "kafka"))]
 pub(crate) async fn kafka_outlet(url: &StoreUrl, _: &Remote) -> Result<Arc<dyn Outlet>> {
-    Err(crate::not_built_in(url, "Kafka", "kafka"))
+    Err(crate::not_built_in(url))
 }
 
 #[cfg(not(feature = "s3"))]
 pub(crate) async fn s3(url: &StoreUrl, _: &Remote) -> Result<Opened> {
-    Err(crate::not_built_in(url, "object stores", "s3"))
+    Err(crate::not_built_in(url))
 }
 
 #[cfg(not(feature = "kube"))]
 pub(crate) async fn kube(url: &StoreUrl, _: &str, _: &Parameters) -> Result<Opened> {
-    Err(crate::not_built_in(url, "Kubernetes", "kube"))
+    Err(crate::not_built_in(url))
 }
 
 #[cfg(any(feature = "sqlite", feature = "postgres", feature = "redis"))]

@@ -36,7 +36,7 @@ fn a_file_is_shared_and_counts_its_syncs() {
 #[test]
 fn a_provider_that_is_not_built_in_is_refused_with_its_feature() {
     let url = "postgres://ada:lace@db/x".parse().expect("it is one");
-    let message = not_built_in(&url, "PostgreSQL", "postgres").to_string();
+    let message = not_built_in(&url).to_string();
     assert!(message.contains("was built without PostgreSQL: build it with --features postgres"), "{message}");
     assert!(message.contains("@db:5432/x") && !message.contains("lace"), "{message}");
     let remotes = [

@@ -174,9 +174,7 @@ impl NodeFlags {
     pub fn start(&self, builder: Builder) -> impl Future<Output = Result<Node>> + Send {
         async move {
             raise_open_files();
-            let builder = self.apply(builder)?;
-            builder.check()?;
-            builder.start().await
+            self.apply(builder)?.start().await
         }
         .boxed()
     }

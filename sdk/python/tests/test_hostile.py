@@ -178,8 +178,6 @@ async def test_noise_on_a_lane_ends_that_lane_at_most(peer: Peer, seed: int) -> 
         assert not session.lost
 
 
-
-
 async def test_names_that_cannot_be_are_refused_and_the_lane_goes_on(peer: Peer) -> None:
     async with hosting(peer) as client:
         for kind in ("", "\ud800", "k" * 129):

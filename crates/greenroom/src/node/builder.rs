@@ -16,9 +16,7 @@ use super::certificates;
 use super::config::Config;
 use super::drain::Drains;
 use super::error::Error;
-use super::opening::{
-    check_all, check_dialled, check_names, check_protocols, check_stores, membership_config, open_geo, open_stores,
-};
+use super::opening::{check_all, check_names, check_protocols, check_stores, membership_config, open_geo, open_stores};
 use super::{Node, Result, facts, security};
 use crate::actor::call::Call;
 use crate::actor::cx::Cx;
@@ -340,8 +338,7 @@ impl Builder {
         {
             return Err(Error::Repeated { kind });
         }
-        security::check_exposure(&config)?;
-        check_dialled(&config)?;
+        check_all(&config)?;
         let mut membership = membership_config(&config)?;
         let links = security::links(&config)?;
         let world: Arc<dyn World> = match world {

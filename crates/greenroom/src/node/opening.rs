@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use greenroom_protocols::membership::{self, LeaseTimes};
 use greenroom_protocols::names::near_names;
+#[cfg(feature = "tls")]
 use greenroom_security::access::Access;
 use greenroom_security::files::NodeTls;
 use greenroom_security::link::Links;
@@ -48,6 +49,7 @@ pub(super) fn check_all(config: &Config) -> Result<()> {
     check_dialled(config)?;
     check_cluster(config)?;
     membership_config(config)?;
+    #[cfg(feature = "tls")]
     Access::check(&config.auth, &config.allow)?;
     if let Some(told) = &config.geo {
         Clusters::given(told, &config.cluster).map_err(|reason| Error::Geo { reason })?;
@@ -56,7 +58,7 @@ pub(super) fn check_all(config: &Config) -> Result<()> {
 }
 
 /// Refuses to tell other nodes an address that they cannot dial.
-pub(super) fn check_dialled(config: &Config) -> Result<()> {
+fn check_dialled(config: &Config) -> Result<()> {
     let address = config.advertise.as_ref().unwrap_or(&config.listen);
     match host_of(address).parse::<IpAddr>() {
         Ok(ip) if ip.is_unspecified() => Err(Error::Undialable { address: address.clone() }),
