@@ -29,9 +29,12 @@ pub(crate) fn depth(document: &Value) -> Result<(), Error> {
 
 pub(crate) fn contents(said: &Contents) -> Result<(), Error> {
     let plain = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '_' | '-' | '.');
-    if said.kind.is_empty() || said.kind.len() > KIND_LEN_MAX || !said.kind.chars().all(plain) {
+    // A path reads `-`, `.` and `..` as something else.
+    let is_name = said.kind.chars().any(|letter| letter.is_ascii_alphanumeric()) && said.kind.chars().all(plain);
+    if !is_name || said.kind.len() > KIND_LEN_MAX {
         let why = format!(
-            "a kind is a name of 1 to {KIND_LEN_MAX} ASCII letters, digits, `_`, `-` and `.`: it stands in URLs"
+            "a kind is a name of at most {KIND_LEN_MAX} ASCII letters, digits, `_`, `-` and `.`, with a letter or digit \
+             among them: it stands in URLs"
         );
         return Err(Error::wrong("kind", why));
     }

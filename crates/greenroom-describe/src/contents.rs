@@ -12,7 +12,7 @@ pub struct Contents {
     /// The version of the format.
     #[serde(rename = "greenroom")]
     pub format: u32,
-    /// The kind's name: ASCII letters, digits, `_`, `-` and `.`.
+    /// The kind's name: ASCII letters, digits, `_`, `-` and `.`, with a letter or digit among them.
     pub kind: String,
     /// The version of the interface, from 1.
     #[serde(default = "first")]

@@ -129,6 +129,8 @@ fn what_is_wrong_is_named_with_its_path() {
         ("format 2", |room| room["greenroom"] = 2.into()),
         ("`greenroom`", |room| room["greenroom"] = "1".into()),
         ("`kind`", |room| room["kind"] = "chat room".into()),
+        ("with a letter or digit among them", |room| room["kind"] = "-".into()),
+        ("with a letter or digit among them", |room| room["kind"] = "..".into()),
         ("`compatible`", |room| room["compatible"] = 3.into()),
         ("`methods[0].read`", |room| room["methods"][0]["read"] = "no".into()),
         ("`methods[0].name`", |room| room["methods"][0]["name"] = "post/../x".into()),

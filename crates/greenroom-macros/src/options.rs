@@ -342,8 +342,10 @@ fn count<N: std::str::FromStr<Err: std::fmt::Display> + PartialEq + From<u8>>(va
 fn kind(name: LitStr) -> Result<LitStr> {
     let value = name.value();
     let plain = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '_' | '-' | '.');
-    if value.is_empty() || !value.chars().all(plain) {
-        let message = "a kind is a name of ASCII letters, digits, `_`, `-` and `.`: it stands in URLs";
+    // A path reads `-`, `.` and `..` as something else.
+    if !value.chars().any(|letter| letter.is_ascii_alphanumeric()) || !value.chars().all(plain) {
+        let message = "a kind is a name of ASCII letters, digits, `_`, `-` and `.`, with a letter or digit among them: \
+                       it stands in URLs";
         return Err(Error::new_spanned(name, message));
     }
     Ok(name)
@@ -486,7 +488,9 @@ mod tests {
         assert!(error(quote!(compatible = 2)).contains("at most 1"));
         assert!(error(quote!(persistent, version = 2, writes = 2)).contains("an earlier version"));
         assert_eq!(error(quote!(persistent, version = 2, writes = 1)), "");
-        assert!(error(quote!(kind = "chat room")).starts_with("a kind is a name"));
+        for name in ["chat room", "", "-", "..", "a/b"] {
+            assert!(error(quote!(kind = #name)).starts_with("a kind is a name"), "{name:?}");
+        }
         assert!(error(quote!(idle = "5m", idle = "6m")).contains("twice"));
         assert!(error(quote!(placement = "role:")).starts_with("name a placement"));
         assert!(error(quote!(instances = "double")).contains("write \"single\", \"per_cluster\" or \"adaptive\""));
