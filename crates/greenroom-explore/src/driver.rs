@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use greenroom::rehearsal::{Kind, Performed, Stage, Step, mix};
+use greenroom_sim::Sim;
 use greenroom_world::LocalFuture;
 
 use self::clients::Client;
@@ -15,6 +16,7 @@ use self::judged::Fair;
 use crate::judge::Judges;
 use crate::reach::Reach;
 use crate::run::Tell;
+use crate::watch::{Noticed, Watch};
 use crate::world::{Claim, World};
 
 /// What steps are called.
@@ -37,6 +39,7 @@ pub(crate) enum Ended {
 /// One schedule under way.
 pub(crate) struct Driver {
     stage: Stage,
+    watch: Watch,
     world: World,
     clients: Vec<Client>,
     claims: Vec<Claim>,
@@ -66,9 +69,10 @@ pub(crate) type Violated = String;
 
 impl Driver {
     /// A schedule in `world`, without these clients.
-    pub(crate) fn new(stage: Stage, world: World, reach: Reach, without: BTreeSet<u32>) -> Self {
+    pub(crate) fn new(stage: Stage, sim: Sim, world: World, reach: Reach, without: BTreeSet<u32>) -> Self {
         Self {
             stage,
+            watch: Watch::new(sim),
             world,
             clients: Vec::new(),
             claims: Vec::new(),
@@ -168,6 +172,7 @@ impl Driver {
 
     /// Does steps until there are none, or as many as there may be.
     async fn act(&mut self, choose: Choose<'_>) -> Result<Ended, Violated> {
+        self.watch.look_at_clock();
         loop {
             self.look();
             if self.enabled.is_empty() {
@@ -276,7 +281,7 @@ impl Driver {
         }
         let polled = match step.kind {
             Kind::Client => Some((step.at - 1) as u32),
-            _ => match self.stage.perform(step) {
+            _ => match self.watch.step(|| self.stage.perform(step)) {
                 Performed::Client(number) => Some(number),
                 Performed::Whole => None,
             },
@@ -284,14 +289,30 @@ impl Driver {
         if let Some(number) = polled {
             self.poll_client(number, step.number)?;
         }
-        self.take_panics()
+        self.take_panics(step)
     }
 
-    fn take_panics(&self) -> Result<(), Violated> {
+    /// What has gone wrong in this step.
+    fn take_panics(&mut self, step: &Step) -> Result<(), Violated> {
         if self.stage.has_panics() {
             return Err(self.stage.take_panics().swap_remove(0));
         }
-        Ok(())
+        let Some(noticed) = self.watch.noticed() else { return Ok(()) };
+        let who = match step.kind {
+            Kind::Client if step.at == 1 => "the test".to_owned(),
+            Kind::Client => self.name(step),
+            _ => self.stage.look().name_of(step.at).unwrap_or_else(|| "a turn".to_owned()),
+        };
+        Err(match noticed {
+            Noticed::Thread => format!(
+                "{who} starts a thread, which no schedule decides: a turn with `#[blocking]`, or `cx.blocking`, has one that \
+                 the node knows of"
+            ),
+            Noticed::Sleep => format!(
+                "{who} lets its thread sleep, and all that runs on it: await `tokio::time::sleep`, or let `#[blocking]` have \
+                 what blocks"
+            ),
+        })
     }
 
     fn is_over(&self) -> bool {

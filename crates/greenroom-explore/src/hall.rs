@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use greenroom::Node;
 use greenroom::rehearsal::{Digest, Stage};
-use greenroom_sim::{Faults, Stepped};
+use greenroom_sim::{Faults, Sim, Stepped};
 use greenroom_test::{Cluster, Stores, simulation};
 
 use crate::driver::Driver;
@@ -64,6 +64,10 @@ impl Hall {
         &self.stage
     }
 
+    pub(crate) fn sim(&self) -> &Sim {
+        self.stepped.sim()
+    }
+
     /// Runs a schedule, or a part of one.
     pub(crate) fn run<T: 'static>(&self, part: impl Future<Output = T> + 'static) -> T {
         self.stepped.run(part)
@@ -88,6 +92,8 @@ impl Hall {
             let stage = self.stage.clone();
             self.began = self.stepped.run(async move {
                 tokio::time::sleep(left).await;
+                // By the calendar, too, each schedule begins at the same moment.
+                sim.begin_calendars();
                 stage.look_at_clock();
                 sim.now()
             });

@@ -35,13 +35,14 @@
 //!
 //! One shard: each order of turns that messages between actors and clients can come in, and of the parts of turns between their
 //! suspensions. Messages of one sender to one actor keep their order; nothing else is ordered. Timers and sleeps are over in the order in
-//! which they are due, however slow messages are ([`Explore::timers`]). What may go wrong is chosen, too, where a test asks for it
-//! ([`Explore::faults`]): nodes are gone, messages are lost, deadlines pass, idle actors end.
+//! which they are due, however slow messages are ([`Explore::timers`]); on Linux the standard library's clocks show that time, too, in turns
+//! and clients. What may go wrong is chosen, too, where a test asks for it ([`Explore::faults`]): nodes are gone, messages are lost, deadlines
+//! pass, idle actors end.
 //!
 //! # What is found
 //!
 //! - a property that does not hold: [`World::always`], [`World::eventually`], [`World::finally`];
-//! - a client, or a turn, that panics;
+//! - a client, or a turn, that panics, starts a thread or lets its own sleep (the last two on Linux);
 //! - a deadlock: clients wait, and nothing can happen any more;
 //! - a test that proves nothing: [`World::sometimes`] was never true.
 
@@ -63,6 +64,7 @@ mod shrink;
 mod states;
 mod strategy;
 mod trace;
+mod watch;
 mod whole;
 mod world;
 

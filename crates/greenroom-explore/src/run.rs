@@ -251,7 +251,8 @@ impl Subject {
         let world = World::new(hall.node(), move |options| of_world.borrow_mut().choose(options));
         let of_actors = world.clone();
         ask_maybe(Some(Rc::new(move |_| of_actors.choose(2) == 1)));
-        let mut driver = Driver::new(hall.stage().clone(), world.clone(), self.reach.clone(), self.without());
+        let mut driver =
+            Driver::new(hall.stage().clone(), hall.sim().clone(), world.clone(), self.reach.clone(), self.without());
         if let Some(timed) = &*self.timed.borrow() {
             driver.know_timed(timed.clone());
         }

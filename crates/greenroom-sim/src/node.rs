@@ -58,7 +58,7 @@ impl World for SimNode {
 
     fn wall(&self) -> Duration {
         let ahead = lock(&self.shared.core).machines[self.incarnation.machine].wall_ahead;
-        WALL_ORIGIN + self.shared.now() + ahead
+        self.shared.wall() + ahead
     }
 
     fn random(&self) -> u64 {
@@ -106,6 +106,3 @@ impl World for SimNode {
         Duration::ZERO
     }
 }
-
-/// Where every simulation's calendar begins: Thursday, 1 January 2026, 00:00 UTC.
-const WALL_ORIGIN: Duration = Duration::from_secs(1_767_225_600);

@@ -46,6 +46,8 @@ pub(crate) struct Core {
     pub(crate) narrator: Option<Box<dyn Narrate>>,
     pub(crate) trace: Trace,
     pub(crate) machines: Vec<Machine>,
+    /// When all calendars began.
+    pub(crate) calendars_began: Duration,
     pub(crate) numbers: BTreeMap<String, usize>,
     pub(crate) connections: BTreeMap<u64, Connection>,
     pub(crate) connections_made: u64,
@@ -118,6 +120,11 @@ impl Shared {
     /// Virtual time since the simulation began.
     pub(crate) fn now(&self) -> Duration {
         Instant::now().duration_since(self.start)
+    }
+
+    /// What calendars show that are not ahead.
+    pub(crate) fn wall(&self) -> Duration {
+        WALL_ORIGIN + self.now().saturating_sub(lock(&self.core).calendars_began)
     }
 
     /// Works on the core, at the present virtual time.
@@ -193,6 +200,7 @@ impl Core {
             narrator: None,
             trace: Trace::new(log),
             machines: Vec::new(),
+            calendars_began: Duration::ZERO,
             numbers: BTreeMap::new(),
             connections: BTreeMap::new(),
             connections_made: 0,
@@ -299,3 +307,6 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 /// Ports given out begin here.
 const FIRST_PORT: u16 = 40_000;
+
+/// Where every simulation's calendar begins: Thursday, 1 January 2026, 00:00 UTC.
+const WALL_ORIGIN: Duration = Duration::from_secs(1_767_225_600);

@@ -35,6 +35,16 @@ impl Sim {
         self.shared.now()
     }
 
+    /// What calendars show that are not [ahead](Sim::set_wall_ahead), since 1970.
+    pub fn wall(&self) -> Duration {
+        self.shared.wall()
+    }
+
+    /// Lets all calendars begin again, at Thursday, 1 January 2026, 00:00 UTC; other clocks go on as they are.
+    pub fn begin_calendars(&self) {
+        self.shared.with(|core, now| core.calendars_began = now);
+    }
+
     /// A generator for the scenario's own choices, decided by the seed.
     pub fn random(&self) -> Random {
         lock(&self.shared.core).random.fork()

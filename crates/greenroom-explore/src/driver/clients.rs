@@ -60,7 +60,8 @@ impl Driver {
         client.woken.0.store(false, Ordering::Relaxed);
         let waker = Waker::from(client.woken.clone());
         let polled = self.stage.as_client(number, step, || {
-            panic::catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(&mut Context::from_waker(&waker))))
+            let poll = || self.watch.step(|| future.as_mut().poll(&mut Context::from_waker(&waker)));
+            panic::catch_unwind(AssertUnwindSafe(poll))
         });
         match polled {
             Ok(Poll::Pending) => client.future = Some(future),

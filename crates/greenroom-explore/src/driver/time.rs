@@ -35,7 +35,13 @@ impl Driver {
         let is_of_use = self.let_time_pass(patience).await;
         // In serial runs it passes once between two calls.
         self.is_time_spent = !is_of_use || self.is_serial;
-        self.take_panics()
+        self.take_panics(step)
+    }
+
+    /// Lets timers tick that are due, and clocks show it.
+    fn look_at_clock(&mut self) {
+        self.watch.look_at_clock();
+        self.watch.step(|| self.stage.look_at_clock());
     }
 
     /// For how long something may yet happen by itself, and what it is called if nothing does. Who waits for an answer may give up
@@ -62,14 +68,14 @@ impl Driver {
         while passed < patience {
             tokio::time::sleep(pause.min(patience - passed)).await;
             passed += pause;
-            self.stage.look_at_clock();
+            self.look_at_clock();
             pause = (pause * 2).min(PAUSE_MAX);
             self.look();
             let is_new = |step: &Step| !before.contains(&step.number);
             if self.enabled.iter().any(is_new) || (!before.is_empty() && self.stage.turns_begun() > turns) {
                 // All that this moment brings comes, whatever is woken first.
                 tokio::time::sleep(PAUSE_MIN).await;
-                self.stage.look_at_clock();
+                self.look_at_clock();
                 self.look();
                 return true;
             }

@@ -24,6 +24,12 @@ impl Look {
         telling(|| self.activations.iter().filter_map(shown).collect())
     }
 
+    /// What the actor is called whose hash this is, as [`Step::at`](super::Step::at) has it.
+    pub fn name_of(&self, actor: u64) -> Option<String> {
+        let found = self.activations.iter().find(|activation| activation.id().stable_hash() == actor);
+        found.map(|activation| activation.id().to_string())
+    }
+
     /// The actors of one type, by their keys.
     pub fn all<A: Behaviour>(&self) -> impl Iterator<Item = (&Key, Seen<'_, A>)> {
         self.activations.iter().filter_map(|activation| {
