@@ -21,6 +21,8 @@ pub struct Failure {
     /// Runs that it took to make it short; `None` if that was not tried, or failed.
     shrunk: Option<usize>,
     deviations: usize,
+    /// What its files are called, without their endings.
+    file: String,
     story: Story,
 }
 
@@ -43,7 +45,7 @@ impl Failure {
         let mut story = Story::new(report::test_name(), violated, replay.to_string(), &ran.told, &letters(&ran.events));
         story.matters = matters.iter().map(ToString::to_string).collect();
         let (schedule, schedules) = schedule;
-        Self { schedule, schedules, shrunk, deviations: left.0.len(), story }
+        Self { schedule, schedules, shrunk, deviations: left.0.len(), file: report::file_name(), story }
     }
 
     /// What was violated.
@@ -102,7 +104,7 @@ impl Failure {
     }
 
     fn file(&self, ending: &str) -> PathBuf {
-        report::folder().join(format!("{}.{ending}", self.story.test))
+        report::folder().join(format!("{}.{ending}", self.file))
     }
 
     /// Writes the page, and the file that replays the schedule, to `explore` in the folder that the compiler writes to.

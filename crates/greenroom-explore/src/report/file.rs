@@ -60,6 +60,14 @@ pub(crate) fn test_name() -> String {
     }
 }
 
+/// What its files are called: tests of one name in several modules have files of their own.
+pub(crate) fn file_name() -> String {
+    match test_path() {
+        path if path == "main" => test_name(),
+        path => path.replace("::", "."),
+    }
+}
+
 /// Reads a file.
 ///
 /// # Errors

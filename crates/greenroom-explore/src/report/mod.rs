@@ -6,7 +6,7 @@ mod mermaid;
 mod page;
 mod story;
 
-pub(crate) use self::file::{Saved, folder, read, test_name};
+pub(crate) use self::file::{Saved, file_name, folder, read, test_name};
 pub(crate) use self::matters::{Swapped, matters};
 pub(crate) use self::mermaid::mermaid;
 pub(crate) use self::page::page;

@@ -69,4 +69,6 @@ fn a_file_replays_what_was_found() {
         assert_eq!(again.steps().collect::<Vec<_>>(), found().steps().collect::<Vec<_>>());
     }
     assert!(files.page.is_file());
+    let namesake = files.page.with_file_name("told.a_file_replays_what_was_found.html");
+    assert_eq!(files.page, namesake, "a test of this name in another module has files of its own");
 }
