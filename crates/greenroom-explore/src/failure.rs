@@ -146,7 +146,7 @@ impl fmt::Display for Failure {
             }
             let Scene { name, what, instead_of, is_answer, from, .. } = scene;
             let what = match (from, is_answer) {
-                (None, _) => String::new(),
+                (None, _) => what.chars().take(VALUE_LEN_MAX).collect(),
                 (Some(_), true) => format!("= {}", what.chars().take(VALUE_LEN_MAX).collect::<String>()),
                 (Some(_), false) => {
                     what.find('(').map_or_else(String::new, |at| what[at..].chars().take(VALUE_LEN_MAX).collect())

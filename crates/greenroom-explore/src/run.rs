@@ -123,6 +123,8 @@ pub(crate) struct Told {
     /// The one that would have come; this and what follows only where all is told.
     pub(crate) instead_of: Option<String>,
     pub(crate) number: u64,
+    /// What it is about, where its name does not say it.
+    pub(crate) about: String,
     /// All that could have come.
     pub(crate) others: Vec<String>,
     /// What the actors were after it.
@@ -249,8 +251,14 @@ impl Subject {
         let picks = Rc::new(RefCell::new(picks));
         let of_world = picks.clone();
         let world = World::new(hall.node(), move |options| of_world.borrow_mut().choose(options));
-        let of_actors = world.clone();
-        ask_maybe(Some(Rc::new(move |_| of_actors.choose(2) == 1)));
+        let (of_actors, about) = (world.clone(), picks.clone());
+        ask_maybe(Some(Rc::new(move |what: &str| {
+            let happens = of_actors.choose(2) == 1;
+            if of_actors.is_explored() {
+                about.borrow_mut().tell_of_choice(what, happens);
+            }
+            happens
+        })));
         let mut driver =
             Driver::new(hall.stage().clone(), hall.sim().clone(), world.clone(), self.reach.clone(), self.without());
         if let Some(timed) = &*self.timed.borrow() {
@@ -344,6 +352,13 @@ impl Picks {
         self.pick(&|option| format!("choice {}", option.at), &options, 0).unwrap_or(0)
     }
 
+    /// Says what the last choice was about.
+    fn tell_of_choice(&mut self, what: &str, happens: bool) {
+        if let Some(told) = self.told.last_mut() {
+            told.about = format!("{what}: {}", if happens { "yes" } else { "no" });
+        }
+    }
+
     /// Which step comes; `None` if none is to come any more.
     fn pick(&mut self, names: &Names, enabled: &[Step], default: usize) -> Option<usize> {
         let at = self.made.len() + 1;
@@ -397,7 +412,14 @@ impl Picks {
                 let all = names_of(names, enabled);
                 let instead_of = (chosen != default).then(|| all[default].clone());
                 let name = all[chosen].clone();
-                self.told.push(Told { name, instead_of, number, others: all, states: States::new() });
+                self.told.push(Told {
+                    name,
+                    instead_of,
+                    number,
+                    about: String::new(),
+                    others: all,
+                    states: States::new(),
+                });
             }
         }
         Some(chosen)

@@ -115,6 +115,10 @@ fn a_write_that_a_store_refuses_is_a_schedule() {
     println!("{failure}");
     assert!(failure.replay().ends_with(":store write wallet/ada: refused"), "{failure}");
     assert!(failure.to_string().contains("write wallet/ada"), "{failure}");
+    let story: serde_json::Value = serde_json::from_str(&failure.story()).expect("it is JSON");
+    let lanes = story["lanes"].as_array().expect("there are some").iter();
+    let others: Vec<&str> = lanes.filter_map(|lane| lane["name"].as_str()).filter(|name| name.contains(' ')).collect();
+    assert_eq!(others, ["client 1"], "what a store does for an actor is told of that actor");
     let again = wallets().faults("store").replay(failure.replay()).check(|world| told(world, true));
     assert_eq!(again.expect_err("it breaks again").violated(), failure.violated());
     wallets().faults("store:2").schedules(2_000).run(|world| told(world, false));

@@ -21,7 +21,10 @@ pub(crate) fn mermaid(story: &Story) -> String {
         match (scene.from, scene.is_answer) {
             (Some(from), false) => line(format_args!("p{from}->>p{}: {}", scene.lane, text(&scene.what))),
             (Some(from), true) => line(format_args!("p{from}-->>p{}: {}", scene.lane, text(&scene.what))),
-            (None, _) => line(format_args!("Note over p{}: {}", scene.lane, text(&scene.name))),
+            (None, _) => {
+                let what = if scene.what.is_empty() { &scene.name } else { &scene.what };
+                line(format_args!("Note over p{}: {}", scene.lane, text(what)));
+            }
         }
     }
     if let (Some(last), false) = (story.lanes.len().checked_sub(1), story.lanes.is_empty()) {

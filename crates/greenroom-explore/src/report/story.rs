@@ -39,10 +39,12 @@ pub(crate) struct Scene {
     pub(crate) name: String,
     /// Who acts in it: a place among the lanes.
     pub(crate) lane: usize,
-    /// What came: `deposit(10)`, or the answer to it.
+    /// What came: `deposit(10)`, or the answer to it; of a choice, what it is about: `the provider refuses: yes`.
     pub(crate) what: String,
     /// Whence it came.
     pub(crate) from: Option<usize>,
+    /// What happens that is no message: `write`, `crash`, `lost`; nothing where somebody goes on.
+    pub(crate) deed: String,
     /// In which step it was sent; `None` if before the first.
     pub(crate) sent: Option<usize>,
     pub(crate) is_answer: bool,
@@ -155,16 +157,14 @@ impl Lanes {
         self.0.len() - 1
     }
 
-    /// A step of whoever its name says: a client, or the actor before the method.
+    /// A step of whoever its name says.
     fn scene(&mut self, step: &Told) -> Scene {
-        let who = step.name.split(['<', '#']).next().unwrap_or_default();
-        let who = match who.rsplit_once('.') {
-            Some((actor, _)) if actor.contains('/') => actor.trim_start_matches("wake "),
-            _ => who,
-        };
+        let (deed, who) = deed(&step.name);
         Scene {
             name: step.name.clone(),
-            lane: self.of(who),
+            lane: self.of(&who),
+            deed,
+            what: step.about.clone(),
             instead_of: step.instead_of.clone(),
             others: step.others.clone(),
             ..Scene::default()
@@ -172,5 +172,62 @@ impl Lanes {
     }
 }
 
+/// What a step does beside bringing a message, and who does it: `write account/ada` is a deed of `account/ada`, as is what goes wrong with
+/// what is under way to it.
+fn deed(step: &str) -> (String, String) {
+    let mut deeds = Vec::new();
+    let mut rest = step;
+    while let Some((deed, of)) = rest.split_once(' ').filter(|(deed, _)| DEEDS.contains(deed)) {
+        deeds.push(deed);
+        rest = of;
+    }
+    let (rest, outcome) = match deeds.first() {
+        Some(&"store") => rest.split_once(": ").unwrap_or((rest, "")),
+        _ => (rest, ""),
+    };
+    let mut deed = deeds.iter().filter(|deed| **deed != "wake").copied().collect::<Vec<_>>().join(" ");
+    if !outcome.is_empty() {
+        deed = format!("{deed}: {outcome}");
+    }
+    let who = rest.split(['<', '#']).next().unwrap_or_default();
+    let who = match who.rsplit_once('.') {
+        Some((actor, _)) if actor.contains('/') => actor.to_owned(),
+        _ if deeds.iter().any(|deed| OF_NODES.contains(deed)) => format!("node {who}"),
+        _ => who.to_owned(),
+    };
+    match who.strip_prefix("choice ") {
+        Some(chosen) => (format!("chooses {chosen}"), "choice".to_owned()),
+        None => (deed, who),
+    }
+}
+
+/// What the names of steps begin with that bring no message.
+const DEEDS: [&str; 13] =
+    ["wake", "read", "write", "commit", "crash", "lose", "late", "idle", "store", "pause", "move", "repeat", "skew"];
+/// Those of nodes.
+const OF_NODES: [&str; 3] = ["crash", "pause", "skew"];
 /// Of this form of a story.
 const VERSION: u32 = 1;
+
+#[cfg(test)]
+mod tests {
+    use super::deed;
+
+    #[test]
+    fn what_happens_to_somebody_is_told_of_him() {
+        let of = |step: &str| deed(step);
+        let is = |deed: &str, who: &str| (deed.to_owned(), who.to_owned());
+        assert_eq!(of("account/ada.add<client 1"), is("", "account/ada"));
+        assert_eq!(of("client 1<account/ada.add#2"), is("", "client 1"));
+        assert_eq!(of("wake account/ada.add"), is("", "account/ada"));
+        assert_eq!(of("write account/ada"), is("write", "account/ada"));
+        assert_eq!(of("late write account/ada#2"), is("late write", "account/ada"));
+        assert_eq!(of("store write account/ada: unknown, applied"), is("store write: unknown, applied", "account/ada"));
+        assert_eq!(of("commit pool/ada"), is("commit", "pool/ada"));
+        assert_eq!(of("lose client 1<account/ada.add"), is("lose", "client 1"));
+        assert_eq!(of("idle account/ada"), is("idle", "account/ada"));
+        assert_eq!(of("crash b"), is("crash", "node b"));
+        assert_eq!(of("choice 2"), is("chooses 2", "choice"));
+        assert_eq!(of("time"), is("", "time"));
+    }
+}

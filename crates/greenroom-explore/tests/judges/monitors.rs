@@ -139,3 +139,16 @@ async fn what_is_not_up_to_an_actor_is_chosen(world: World) {
     world.sometimes("the provider refuses", |now| now.all::<Till>().any(|(_, till)| till.paid == 0));
     world.sometimes("the provider takes it", |now| now.all::<Till>().any(|(_, till)| till.paid == 1));
 }
+
+#[test]
+fn what_was_chosen_for_an_actor_is_told_by_its_name() {
+    let failure = Explore::of(|builder| builder.register::<Till>()).check(|world| async move {
+        let till = TillRef::of(&world, "1");
+        world.client(async move { assert_eq!(till.pay().await, Ok(1)) });
+    });
+    let failure = failure.expect_err("the provider may refuse");
+    let line = "choice 1             the provider refuses: yes  before  choice 0";
+    assert!(failure.to_string().contains(line), "{failure}");
+    assert!(failure.mermaid().contains(": the provider refuses#58; yes"), "{}", failure.mermaid());
+    assert!(failure.replay().ends_with(":choice 1"), "{failure}");
+}
