@@ -80,5 +80,19 @@ fn no_tick_comes_again_once_its_reminder_is_cancelled() {
     });
 }
 
+#[test]
+fn who_sleeps_for_more_than_an_hour_has_had_its_tick() {
+    let explored = rents("").timers("in_time").check(|world| async move {
+        let rent = RentRef::of(&world, "ada");
+        world.client(async move {
+            rent.pay().every(HOUR).await.expect("it is stored");
+            tokio::time::sleep(HOUR + HOUR / 2).await;
+            assert_eq!(rent.paid().await, Ok(1));
+        });
+    });
+    explored.expect("no client waits for what never comes");
+}
+
+const HOUR: Duration = Duration::from_secs(60 * 60);
 const SOON: Duration = Duration::from_secs(1);
 const LATER: Duration = Duration::from_secs(5);

@@ -54,7 +54,7 @@ impl Driver {
         let asks = |client: &Client| waiting.iter().any(|one| one.who == Party::Client(client.number));
         let idle = self.clients.iter().any(|client| client.future.is_some() && !asks(client));
         match idle || self.stage.waits_for_time() || self.stage.next_timer().is_some() {
-            true => (PATIENCE, format!("nothing happens any more for {PATIENCE:?}")),
+            true => (PATIENCE, "nothing happens any more for two hours".to_owned()),
             false => (BEFORE_DEADLINES, "deadlock".to_owned()),
         }
     }
@@ -92,7 +92,7 @@ const MARGIN: Duration = Duration::from_millis(100);
 const PAUSE_MIN: Duration = Duration::from_millis(1);
 const PAUSE_MAX: Duration = Duration::from_secs(1);
 /// Virtual time for which clients may wait for something else than an answer.
-const PATIENCE: Duration = Duration::from_secs(600);
+const PATIENCE: Duration = Duration::from_secs(2 * 60 * 60);
 /// The same for those who wait for answers: less than a call has by default.
 const BEFORE_DEADLINES: Duration = Duration::from_secs(8);
 /// The same for turns, when all clients have ended.
