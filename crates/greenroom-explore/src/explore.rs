@@ -86,7 +86,7 @@ impl fmt::Display for Explored {
 impl Explore {
     /// Explores actors of a node that hosts what `equip` registers with it.
     pub fn of(equip: impl Fn(Builder) -> Builder + Send + Sync + 'static) -> Self {
-        let search = Search { strategy: Strategy::default(), seed: 0, schedules: SCHEDULES, time: None, threads: 1 };
+        let search = Search { strategy: Strategy::default(), seed: 0, schedules: None, time: None, threads: 1 };
         let (equip, reach) = (Arc::new(equip), Reach::default());
         Self { equip, stores: Vec::new(), search, reach, nodes: None, replay: None }
     }
@@ -99,7 +99,7 @@ impl Explore {
 
     /// How many schedules are run; 1,000 by default. `GREENROOM_SCHEDULES=count` overrides it.
     pub fn schedules(mut self, schedules: u64) -> Self {
-        self.search.schedules = schedules;
+        self.search.schedules = Some(schedules);
         self
     }
 
@@ -248,11 +248,11 @@ impl Explore {
             return replayed(&subject, &replay, saved.as_ref());
         }
         let search = self.search.clone().overridden();
-        assert!(search.schedules > 0, "no schedule is to be run, so nothing would be tested: say how many");
+        assert!(search.schedules != Some(0), "no schedule is to be run, so nothing would be tested: say how many");
         let began = Instant::now();
         let searched = search.run(&subject, &subjects);
         if let Some(found) = searched.found {
-            return Err(Box::new(told_of(&subject, found, search.schedules)));
+            return Err(Box::new(told_of(&subject, found, search.bound())));
         }
         let never: Vec<&str> =
             searched.sometimes.iter().filter_map(|(name, seen)| (!seen).then_some(name.as_str())).collect();
@@ -276,7 +276,7 @@ impl Explore {
 impl Search {
     /// As the environment wants it.
     fn overridden(mut self) -> Self {
-        self.schedules = number_of("GREENROOM_SCHEDULES").unwrap_or(self.schedules);
+        self.schedules = number_of("GREENROOM_SCHEDULES").or(self.schedules);
         self.time = number_of("GREENROOM_SECONDS").map(Duration::from_secs).or(self.time);
         self.threads = number_of("GREENROOM_THREADS").map_or(self.threads, |threads| threads.max(1) as usize);
         self
@@ -298,7 +298,7 @@ fn told(failure: &Failure) -> String {
 }
 
 /// Makes what was found short, and says what it depends on; or in what its choices do not decide it.
-fn told_of(subject: &Subject, found: Found, schedules: u64) -> Failure {
+fn told_of(subject: &Subject, found: Found, schedules: Option<u64>) -> Failure {
     let Found { schedule, picks, violated, undecided } = found;
     let schedule = (schedule, schedules);
     if undecided.is_some() {
@@ -328,7 +328,7 @@ fn replayed(subject: &Subject, replay: &str, saved: Option<&Saved>) -> Result<Ex
     match &ran.violated {
         Some(violated) => {
             let matters = matters(subject, violated, &ran.told);
-            Err(Box::new(Failure::new((1, 1), None, &ran, &matters)))
+            Err(Box::new(Failure::new((1, Some(1)), None, &ran, &matters)))
         }
         None => {
             let (cut, took) = (u64::from(ran.is_cut), began.elapsed());
@@ -354,6 +354,5 @@ fn number_of(name: &str) -> Option<u64> {
     Some(text.parse().unwrap_or_else(|_| panic!("{name}={text:?} is not a number; give a count")))
 }
 
-const SCHEDULES: u64 = 1_000;
 /// Nodes that actors sit on where something may go wrong.
 const NODES: u64 = 3;

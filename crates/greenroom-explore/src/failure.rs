@@ -17,7 +17,7 @@ use crate::run::Ran;
 #[derive(Clone, Debug)]
 pub struct Failure {
     schedule: u64,
-    schedules: u64,
+    schedules: Option<u64>,
     /// Runs that it took to make it short; `None` if that was not tried, or failed.
     shrunk: Option<usize>,
     deviations: usize,
@@ -37,8 +37,8 @@ pub struct Files {
 
 impl Failure {
     /// What is told of `ran`, which violates something: the first schedule that does is the first of `schedule`, of as many as the
-    /// second.
-    pub(crate) fn new(schedule: (u64, u64), shrunk: Option<usize>, ran: &Ran, matters: &[Swapped]) -> Self {
+    /// second, if there is a bound.
+    pub(crate) fn new(schedule: (u64, Option<u64>), shrunk: Option<usize>, ran: &Ran, matters: &[Swapped]) -> Self {
         let left = Deviations::of(&ran.told);
         let replay = left.without(&ran.without);
         let violated = ran.violated.clone().unwrap_or_default();
@@ -129,11 +129,9 @@ impl fmt::Display for Failure {
         let Self { schedule, schedules, deviations, story, .. } = self;
         writeln!(f, "{}: violated: {}", story.test, story.violated)?;
         let shrunk = self.shrunk.map_or_else(String::new, |runs| format!(", shrunk in {runs} runs"));
+        let of = schedules.map_or_else(String::new, |schedules| format!(" of {schedules}"));
         let steps = story.steps.len();
-        writeln!(
-            f,
-            "  schedule {schedule} of {schedules}{shrunk}: {steps} steps, {deviations} of them before their time"
-        )?;
+        writeln!(f, "  schedule {schedule}{of}{shrunk}: {steps} steps, {deviations} of them before their time")?;
         let width = story.steps.iter().map(|step| step.name.chars().count()).max().unwrap_or(0).min(NAME_LEN_MAX);
         let (mut passed, all) = (0, steps <= STEPS_TOLD_MAX);
         for (at, scene) in story.steps.iter().enumerate() {

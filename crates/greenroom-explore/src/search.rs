@@ -23,7 +23,8 @@ use crate::strategy::{Chooser, Strategy};
 pub(crate) struct Search {
     pub(crate) strategy: Strategy,
     pub(crate) seed: u64,
-    pub(crate) schedules: u64,
+    /// How many, if the test says so.
+    pub(crate) schedules: Option<u64>,
     /// After which time no other one is begun.
     pub(crate) time: Option<Duration>,
     pub(crate) threads: usize,
@@ -57,6 +58,11 @@ pub(crate) struct Found {
 }
 
 impl Search {
+    /// How many are run at most; `None` if time alone is their bound.
+    pub(crate) fn bound(&self) -> Option<u64> {
+        self.schedules.or(if self.time.is_none() { Some(SCHEDULES) } else { None })
+    }
+
     /// Runs them: on this thread with `subject`, and on others beside it.
     pub(crate) fn run(&self, subject: &Subject, subjects: &Subjects) -> Searched {
         let board = Board::of(self);
@@ -159,7 +165,7 @@ impl<'a> Board<'a> {
         let lane = |(next, chooser)| Lane { chooser: Some(chooser), next, is_cut: false };
         let lanes: Vec<Lane> = (1..).zip(search.strategy.choosers()).map(lane).collect();
         let (strategies, part_len) = (lanes.len() as u64, if search.threads > 1 { PART_LEN } else { 1 });
-        let left = Mutex::new(Left { lanes, last: search.schedules, all: None });
+        let left = Mutex::new(Left { lanes, last: search.bound().unwrap_or(u64::MAX), all: None });
         let until = search.time.map(|time| Instant::now() + time);
         Self { search, strategies, part_len, until, left, returned: Condvar::new() }
     }
@@ -259,7 +265,23 @@ impl Chooser for Nobody {
     }
 }
 
+/// Of a test that says neither how many nor how long.
+pub(crate) const SCHEDULES: u64 = 1_000;
 /// The first schedule and one of so many run twice.
 const TWICE_EACH: u64 = 64;
 /// Schedules that a thread has at once, where there are several.
 const PART_LEN: u64 = 16;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_says_how_long_is_not_bound_by_how_many() {
+        let search = Search { strategy: Strategy::default(), seed: 0, schedules: None, time: None, threads: 1 };
+        assert_eq!(search.bound(), Some(SCHEDULES));
+        let timed = Search { time: Some(Duration::from_secs(60)), ..search };
+        assert_eq!(timed.bound(), None);
+        assert_eq!(Search { schedules: Some(7), ..timed }.bound(), Some(7));
+    }
+}

@@ -11,6 +11,7 @@ use greenroom_test::{Cluster, Setup};
 
 use crate::explore::Explore;
 use crate::run::Body;
+use crate::search::SCHEDULES;
 use crate::world::World;
 
 /// A test over whole clusters: see [`Explore::cluster`].
@@ -39,7 +40,7 @@ impl Explore {
             "what goes wrong on a stage does not go wrong by itself in a cluster: {remedy}"
         );
         assert!(self.replay.is_none(), "a schedule is one of a stage: replay a seed of a cluster by `GREENROOM_SEED`");
-        let (equip, seeds) = (self.equip, self.search.schedules);
+        let (equip, seeds) = (self.equip, self.search.schedules.unwrap_or(SCHEDULES));
         let setup = Cluster::of(nodes, move |builder| equip(builder));
         Whole { setup: self.stores.into_iter().fold(setup, Setup::state_store), seeds }
     }
