@@ -79,6 +79,7 @@ pub use greenroom_sim::Faults;
 
 /// What most tests need.
 pub mod prelude {
+    pub use greenroom::Builder;
     pub use greenroom::prelude::*;
     pub use greenroom::rehearsal::explore;
 
