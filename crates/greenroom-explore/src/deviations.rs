@@ -14,6 +14,12 @@ pub(crate) struct Deviation {
     pub(crate) name: String,
 }
 
+impl fmt::Display for Deviation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.at, self.name)
+    }
+}
+
 /// All of a schedule.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub(crate) struct Deviations(pub(crate) Vec<Deviation>);
@@ -42,7 +48,7 @@ impl Deviations {
 
 impl fmt::Display for Deviations {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let all: Vec<String> = self.0.iter().map(|Deviation { at, name }| format!("{at}:{name}")).collect();
+        let all: Vec<String> = self.0.iter().map(Deviation::to_string).collect();
         f.write_str(&all.join("; "))
     }
 }

@@ -11,7 +11,7 @@ use greenroom::Builder;
 use greenroom_sim::test_name;
 
 use crate::coverage::Seen;
-use crate::deviations::Deviations;
+use crate::deviations::{Deviation, Deviations};
 use crate::failure::{Failure, Files};
 use crate::reach::{Budget, Reach};
 use crate::report::{self, Saved, matters};
@@ -55,13 +55,15 @@ pub struct Explored {
     pub cut: u64,
     /// Steps of the longest.
     pub steps: usize,
+    /// Of a schedule that was replayed, what was to come and did not: the code has changed since.
+    pub unfit: Vec<String>,
     /// Time that it took.
     pub took: Duration,
 }
 
 impl fmt::Display for Explored {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { schedules, all, different, new_in, pairs, never, cut, steps, took } = self;
+        let Self { schedules, all, different, new_in, pairs, never, cut, steps, unfit, took } = self;
         match all {
             true => write!(f, "ok: all {different} traces, of at most {steps} steps, in {schedules} runs")?,
             false => write!(f, "ok: {schedules} schedules, {different} traces, of at most {steps} steps")?,
@@ -78,6 +80,9 @@ impl fmt::Display for Explored {
         }
         if *cut > 0 {
             write!(f, ", {cut} of them cut off")?;
+        }
+        if let Some(first) = unfit.first() {
+            write!(f, ", without {first:?}, which did not come: the code has changed since that was written")?;
         }
         write!(f, ", {:.1} s", took.as_secs_f64())
     }
@@ -268,6 +273,7 @@ impl Explore {
             never,
             cut: searched.cut,
             steps: searched.steps,
+            unfit: Vec::new(),
             took: began.elapsed(),
         })
     }
@@ -316,7 +322,8 @@ fn told_of(subject: &Subject, found: Found, schedules: Option<u64>) -> Failure {
 /// Runs one schedule: as it is written, or as it stands in a file.
 fn replayed(subject: &Subject, replay: &str, saved: Option<&Saved>) -> Result<Explored, Box<Failure>> {
     let began = Instant::now();
-    let mut wanted: Deviations = replay.parse().unwrap_or_else(|error| panic!("{replay:?} is no schedule: {error}"));
+    let mut wanted: Deviations =
+        replay.parse().unwrap_or_else(|error: String| panic!("{}", no_schedule(replay, &error)));
     subject.leave_out(wanted.take_left_out());
     let ran = subject.run(Plan::Deviations(wanted), Tell::All);
     if let Some(steps) = saved.map(|saved| &saved.steps).filter(|steps| !steps.is_empty()) {
@@ -333,7 +340,19 @@ fn replayed(subject: &Subject, replay: &str, saved: Option<&Saved>) -> Result<Ex
         None => {
             let (cut, took) = (u64::from(ran.is_cut), began.elapsed());
             let (steps, never) = (ran.steps, Vec::new());
-            Ok(Explored { schedules: 1, all: false, different: 1, new_in: None, pairs: 0, never, cut, steps, took })
+            let unfit = ran.unfit.iter().map(Deviation::to_string).collect();
+            Ok(Explored {
+                schedules: 1,
+                all: false,
+                different: 1,
+                new_in: None,
+                pairs: 0,
+                never,
+                cut,
+                steps,
+                unfit,
+                took,
+            })
         }
     }
 }
@@ -346,6 +365,16 @@ fn asked_to_replay() -> Option<(String, Option<Saved>)> {
     }
     let saved = report::read(Path::new(&asked)).unwrap_or_else(|error| panic!("{error}"));
     saved.is_of_this_test().then(|| (saved.schedule.clone(), Some(saved)))
+}
+
+/// Why nothing can be replayed.
+fn no_schedule(replay: &str, error: &str) -> String {
+    let folder = env::current_dir().unwrap_or_default();
+    format!(
+        "{replay:?} is no schedule, as {error}, and no file in {}: give what a failure says behind `replay =`, or by GREENROOM_REPLAY the \
+         whole path of its file",
+        folder.display()
+    )
 }
 
 /// The number in an environment variable.

@@ -114,6 +114,8 @@ pub(crate) struct Ran {
     pub(crate) without: BTreeSet<u32>,
     /// Who was seen to wait for moments beside answers, where that was looked for.
     pub(crate) probed: BTreeSet<u64>,
+    /// What was to come before its time, and could not come at all.
+    pub(crate) unfit: Vec<Deviation>,
 }
 
 /// A step, for people.
@@ -156,6 +158,16 @@ pub(crate) enum Plan {
     Order(Vec<u64>),
     /// One call of a client after the other.
     Serial(Rc<RefCell<Path>>),
+}
+
+impl Plan {
+    /// The deviations that are left.
+    fn take_rest(&mut self) -> Vec<Deviation> {
+        match self {
+            Plan::Deviations(Deviations(rest)) => std::mem::take(rest),
+            _ => Vec::new(),
+        }
+    }
 }
 
 impl Subject {
@@ -322,6 +334,7 @@ async fn run(
         names: std::mem::take(&mut picks.names),
         without: driver.without().clone(),
         probed: driver.take_probed(),
+        unfit: picks.plan.take_rest(),
     };
     drop(picks);
     (ran, driver)
