@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use greenroom::Builder;
 use greenroom_sim::test_name;
+use tokio::runtime::Handle;
 
 use crate::coverage::Seen;
 use crate::deviations::{Deviation, Deviations};
@@ -237,13 +238,19 @@ impl Explore {
     /// The [`Failure`] that was found first, made short.
     ///
     /// # Panics
-    /// If a claim that is to hold [sometimes](World::sometimes) never did, the schedule to be replayed cannot be read, no schedule is to
-    /// be run, or the node cannot start.
+    /// If a claim that is to hold [sometimes](World::sometimes) never did, nothing was left to explore behind the set-up, or
+    /// [`finally`](World::finally) was never asked; if the schedule to be replayed cannot be read, no schedule is to be run, or the node
+    /// cannot start; and inside of async code.
     #[track_caller]
     pub fn check<F: Future<Output = ()> + 'static>(
         self,
         body: impl Fn(World) -> F + Send + Sync + 'static,
     ) -> Result<Explored, Box<Failure>> {
+        let remedy = "call it in a plain `#[test]`, or from a thread of its own";
+        assert!(
+            Handle::try_current().is_err(),
+            "a test is not explored inside of async code, nor of another test: {remedy}"
+        );
         let nodes = self.nodes.unwrap_or(if self.reach.faults.is_empty() { 1 } else { NODES });
         let body: Body = Arc::new(move |world| Box::pin(body(world)));
         let (equip, stores, reach) = (self.equip.clone(), self.stores.clone().into(), self.reach.clone());
@@ -263,6 +270,13 @@ impl Explore {
             searched.sometimes.iter().filter_map(|(name, seen)| (!seen).then_some(name.as_str())).collect();
         let why = "so the test proves less than it says: let its clients do more, or run more schedules";
         assert!(never.is_empty(), "never in {} schedules: {}; {why}", searched.schedules, never.join(", "));
+        let unasked = searched.is_unjudged && !searched.has_ended;
+        let remedy = "let a schedule have more `steps`, or claim it by `always` or `eventually`";
+        assert!(!unasked, "`finally` was never asked, as all {} schedules were cut off: {remedy}", searched.schedules);
+        assert!(
+            searched.steps > 0,
+            "nothing was explored: what the test's body awaits is set-up; let `world.client`s call the actors"
+        );
         let Seen { traces, once, pairs, never } = searched.coverage.seen();
         Ok(Explored {
             schedules: searched.schedules,

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use greenroom::Node;
 use greenroom::rehearsal::{Digest, Stage};
+use greenroom::{Config, Node};
 use greenroom_sim::{Faults, Sim, Stepped};
 use greenroom_test::{Cluster, Stores, simulation};
 
@@ -43,6 +43,7 @@ impl Hall {
                 let names = stores.iter().map(String::as_str).chain([""]);
                 let builder = names.fold(builder, |builder, name| builder.state_journal(name, Arc::new(kept.clone())));
                 equip(builder.configure(|config| config.reliable.partitions = PARTITIONS))
+                    .configure(|config| refuse(config))
             });
             Stage::ask();
             cluster.start_all(&[NODE]).await;
@@ -100,6 +101,20 @@ impl Hall {
             });
         }
         self
+    }
+}
+
+/// What a node wants that a stage has not.
+///
+/// # Panics
+/// If it wants something.
+fn refuse(config: &Config) {
+    let doors = [("http", config.http.is_some()), ("grpc", config.grpc.is_some()), ("geo", config.geo.is_some())];
+    for (name, is_wanted) in doors {
+        assert!(
+            !is_wanted,
+            "a stage has no network, and `{name}` wants one: leave it out of what the test registers its kinds by"
+        );
     }
 }
 

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use greenroom::Builder;
 use greenroom::rehearsal::{Event, Kind, Step, ask_maybe, mix};
+use greenroom::{Builder, Node};
 use greenroom_world::LocalFuture;
 
 use crate::coverage::Began;
@@ -20,7 +20,7 @@ use crate::quiet::quietly;
 use crate::reach::Reach;
 use crate::strategy::Chooser;
 use crate::trace::Trace;
-use crate::world::{When, World};
+use crate::world::{Kinds, When, World};
 
 /// What is tested, for each thread that runs it.
 pub(crate) struct Subjects {
@@ -42,6 +42,7 @@ impl Subjects {
         let Self { equip, stores, body, reach } = self;
         Subject {
             equip: equip.clone(),
+            kinds: kinds_of(equip),
             stores: stores.clone(),
             body: body.clone(),
             reach: reach.clone(),
@@ -55,9 +56,15 @@ impl Subjects {
     }
 }
 
+/// The kinds that a node hosts which is equipped so.
+pub(crate) fn kinds_of(equip: &Equip) -> Kinds {
+    Rc::new(equip(Node::builder()).kinds().collect())
+}
+
 /// What is tested, on one thread.
 pub(crate) struct Subject {
     equip: Equip,
+    kinds: Kinds,
     stores: Arc<[String]>,
     body: Body,
     reach: Reach,
@@ -84,6 +91,8 @@ pub(crate) struct Ran {
     pub(crate) violated: Option<String>,
     /// Whether it was cut off.
     pub(crate) is_cut: bool,
+    /// Whether it was to be judged by calls behind its end.
+    pub(crate) has_finally: bool,
     /// Whether who chooses has given it up, as nothing new would come of it.
     pub(crate) is_given_up: bool,
     /// Whether something went wrong that may.
@@ -262,7 +271,7 @@ impl Subject {
         };
         let picks = Rc::new(RefCell::new(picks));
         let of_world = picks.clone();
-        let world = World::new(hall.node(), move |options| of_world.borrow_mut().choose(options));
+        let world = World::new(hall.node(), self.kinds.clone(), move |options| of_world.borrow_mut().choose(options));
         let (of_actors, about) = (world.clone(), picks.clone());
         ask_maybe(Some(Rc::new(move |what: &str| {
             let happens = of_actors.choose(2) == 1;
@@ -303,6 +312,7 @@ async fn run(
         }
         Err(violated) => Err(format!("before any client ran: {violated}")),
     };
+    let has_finally = world.has_finally();
     let claims = world.take_all();
     let sometimes = claims.iter().zip(&driver.seen).filter(|(claim, _)| claim.when == When::Sometimes);
     let sometimes = sometimes.map(|(claim, seen)| (claim.name.clone(), *seen)).collect();
@@ -317,6 +327,7 @@ async fn run(
     }
     let ran = Ran {
         is_cut: ended == Ok(Ended::Cut),
+        has_finally,
         is_given_up,
         has_faults: picks.has_faults,
         violated: ended.err(),

@@ -41,6 +41,9 @@ pub(crate) struct Searched {
     /// What is to be true sometimes, and whether it was.
     pub(crate) sometimes: BTreeMap<String, bool>,
     pub(crate) cut: u64,
+    /// Whether one came to its end; and whether one was to be judged behind that, and did not.
+    pub(crate) has_ended: bool,
+    pub(crate) is_unjudged: bool,
     /// Steps of the longest.
     pub(crate) steps: usize,
     /// The first that breaks the test.
@@ -93,6 +96,8 @@ impl Searched {
             *self.sometimes.entry(name).or_insert(false) |= seen;
         }
         self.cut += other.cut;
+        self.has_ended |= other.has_ended;
+        self.is_unjudged |= other.is_unjudged;
         self.steps = self.steps.max(other.steps);
         other.found.into_iter().for_each(|found| self.find(found));
         self
@@ -108,6 +113,8 @@ impl Searched {
         self.schedules += 1;
         self.steps = self.steps.max(ran.steps);
         self.cut += u64::from(ran.is_cut);
+        self.has_ended |= !ran.is_cut && !ran.is_given_up;
+        self.is_unjudged |= ran.is_cut && ran.has_finally;
         ran.names.iter().for_each(|(number, name)| self.coverage.name(*number, name));
         if !ran.is_given_up {
             self.coverage.add(ran.trace, &ran.began);

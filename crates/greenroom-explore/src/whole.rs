@@ -10,14 +10,15 @@ use greenroom_sim::{Faults, Violation};
 use greenroom_test::{Cluster, Setup};
 
 use crate::explore::Explore;
-use crate::run::Body;
+use crate::run::{Body, Equip, kinds_of};
 use crate::search::SCHEDULES;
-use crate::world::World;
+use crate::world::{Kinds, World};
 
 /// A test over whole clusters: see [`Explore::cluster`].
 #[must_use = "it does nothing before `run`"]
 #[derive(Clone)]
 pub struct Whole {
+    equip: Equip,
     setup: Setup,
     seeds: u64,
 }
@@ -41,8 +42,9 @@ impl Explore {
         );
         assert!(self.replay.is_none(), "a schedule is one of a stage: replay a seed of a cluster by `GREENROOM_SEED`");
         let (equip, seeds) = (self.equip, self.search.schedules.unwrap_or(SCHEDULES));
-        let setup = Cluster::of(nodes, move |builder| equip(builder));
-        Whole { setup: self.stores.into_iter().fold(setup, Setup::state_store), seeds }
+        let equipped = equip.clone();
+        let setup = Cluster::of(nodes, move |builder| equipped(builder));
+        Whole { equip, setup: self.stores.into_iter().fold(setup, Setup::state_store), seeds }
     }
 }
 
@@ -58,7 +60,7 @@ impl Whole {
     /// When a seed breaks it: with what was violated, the last lines of its trace, and the command that replays it.
     #[track_caller]
     pub fn run<F: Future<Output = ()> + 'static>(self, body: impl Fn(World) -> F + Send + Sync + 'static) {
-        self.setup.seeds(self.seeds, scenario(body));
+        self.setup.seeds(self.seeds, scenario(self.equip, body));
     }
 
     /// Runs `body` until a seed breaks it: what was violated.
@@ -70,23 +72,24 @@ impl Whole {
         self,
         body: impl Fn(World) -> F + Send + Sync + 'static,
     ) -> Violation {
-        self.setup.expect_violation(self.seeds, scenario(body))
+        self.setup.expect_violation(self.seeds, scenario(self.equip, body))
     }
 }
 
 fn scenario<F: Future<Output = ()> + 'static>(
+    equip: Equip,
     body: impl Fn(World) -> F + Send + Sync + 'static,
 ) -> impl Fn(Cluster) -> futures_util::future::LocalBoxFuture<'static, ()> + Sync {
     let body: Body = Arc::new(move |world| Box::pin(body(world)));
-    move |cluster| Box::pin(play(cluster, body.clone()))
+    move |cluster| Box::pin(play(cluster, kinds_of(&equip), body.clone()))
 }
 
 /// Plays the test once.
-async fn play(cluster: Cluster, body: Body) {
+async fn play(cluster: Cluster, kinds: Kinds, body: Body) {
     let random = RefCell::new(cluster.sim().random());
     let names = cluster.names();
     let node = cluster.node(&names[random.borrow_mut().index(names.len())]);
-    let world = World::new(node, move |options| random.borrow_mut().index(options));
+    let world = World::new(node, kinds, move |options| random.borrow_mut().index(options));
     body(world.clone()).await;
     let claims = !world.claims().is_empty() || world.judges_order();
     assert!(!claims, "claims about actors in memory, monitors and `linearizable` look at one shard: {REMEDY}");

@@ -1,12 +1,13 @@
 //! What a test's body has: the node's actors, its clients, and what it claims.
 
 use std::cell::{Cell, RefCell};
+use std::collections::BTreeSet;
 use std::future::Future;
 use std::panic::{self, AssertUnwindSafe};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use greenroom::rehearsal::{Behaviour, Port};
+use greenroom::rehearsal::{Behaviour, Interface, Port};
 use greenroom::{Key, Node, Scope};
 use greenroom_world::LocalFuture;
 
@@ -23,6 +24,7 @@ pub struct World(Rc<Inner>);
 
 struct Inner {
     node: Node,
+    kinds: Kinds,
     clients: RefCell<Vec<LocalFuture>>,
     claims: RefCell<Vec<Claim>>,
     finally: RefCell<Vec<LocalFuture>>,
@@ -36,7 +38,12 @@ struct Inner {
     choose: Box<dyn Fn(usize) -> usize>,
     /// Whether clients run: nothing else is explored.
     explores: Cell<bool>,
+    /// Whether the test's own body still runs: what it says is of use until then.
+    is_set_up: Cell<bool>,
 }
+
+/// The names of the kinds that a node hosts.
+pub(crate) type Kinds = Rc<BTreeSet<&'static str>>;
 
 /// Something that a test says of its actors.
 #[derive(Clone)]
@@ -63,9 +70,10 @@ impl Claim {
 }
 
 impl World {
-    pub(crate) fn new(node: Node, choose: impl Fn(usize) -> usize + 'static) -> Self {
+    pub(crate) fn new(node: Node, kinds: Kinds, choose: impl Fn(usize) -> usize + 'static) -> Self {
         Self(Rc::new(Inner {
             node,
+            kinds,
             clients: RefCell::default(),
             claims: RefCell::default(),
             finally: RefCell::default(),
@@ -76,6 +84,7 @@ impl World {
             program: Cell::new(None),
             choose: Box::new(choose),
             explores: Cell::new(false),
+            is_set_up: Cell::new(true),
         }))
     }
 
@@ -85,7 +94,11 @@ impl World {
     }
 
     /// Runs `client` beside all others, once the test's own body has ended. Clients are numbered from 1, in this order.
+    ///
+    /// # Panics
+    /// Behind the body, as it would not run: in other clients, and in [`finally`](Self::finally). So does all that claims something.
     pub fn client(&self, client: impl Future<Output = ()> + 'static) {
+        self.say("client");
         self.0.clients.borrow_mut().push(Box::pin(client));
     }
 
@@ -113,6 +126,7 @@ impl World {
 
     /// Lets a new `M` see all messages and turns while the clients run: it says what must not be, and what must come yet.
     pub fn monitor<M: Monitor + Default + 'static>(&self) {
+        self.say("monitor");
         self.0.judges_order.set(true);
         let name = std::any::type_name::<M>().rsplit("::").next().unwrap_or_default().to_owned();
         self.0.monitors.borrow_mut().push((name, Box::new(M::default())));
@@ -128,6 +142,7 @@ impl World {
     /// # Panics
     /// The test, if there are more orders.
     pub fn linearizable(&self) {
+        self.say("linearizable");
         self.0.linearizable.set(true);
         self.0.judges_order.set(true);
     }
@@ -138,10 +153,16 @@ impl World {
     /// With [`linearizable`](Self::linearizable), or an invariant, that is a whole test.
     ///
     /// # Panics
-    /// Without keys; a client, if no call can be made up.
+    /// Without keys, or if the test does not register the kind; a client, if no call can be made up.
     pub fn anybody<A: Behaviour>(&self, keys: impl IntoIterator<Item = impl Into<Key>>, clients: usize, calls: usize) {
+        self.say("anybody");
         let keys: Vec<Key> = keys.into_iter().map(Into::into).collect();
         assert!(!keys.is_empty(), "nobody is to be called: name the keys of the actors");
+        let kind = A::Interface::KIND;
+        assert!(
+            self.0.kinds.contains(kind),
+            "actor kind {kind:?} is not registered, so all its calls are refused: name it in the test"
+        );
         self.0.crowds.borrow_mut().push(Crowd::of::<A>(keys, clients, calls));
     }
 
@@ -184,6 +205,7 @@ impl World {
     }
 
     pub(crate) fn explores(&self, explores: bool) {
+        self.0.is_set_up.set(false);
         self.0.explores.set(explores);
     }
 
@@ -192,7 +214,20 @@ impl World {
         self.0.explores.get()
     }
 
+    /// The test says something, which nobody hears once its body has ended.
+    fn say(&self, what: &str) {
+        assert!(
+            self.0.is_set_up.get(),
+            "`world.{what}` comes too late: say it in the test's body, before its clients run"
+        );
+    }
+
     fn claim(&self, name: &str, when: When, holds: impl Fn(&Now) -> bool + 'static) {
+        self.say(match when {
+            When::Always => "always",
+            When::AtTheEnd => "eventually",
+            When::Sometimes => "sometimes",
+        });
         if when != When::AtTheEnd {
             self.0.judges_order.set(true);
         }
@@ -201,6 +236,11 @@ impl World {
 
     pub(crate) fn take_clients(&self) -> Vec<LocalFuture> {
         self.0.clients.take()
+    }
+
+    /// Whether somebody is to judge behind the end, and has not.
+    pub(crate) fn has_finally(&self) -> bool {
+        !self.0.finally.borrow().is_empty()
     }
 
     pub(crate) fn take_finally(&self) -> Vec<LocalFuture> {

@@ -16,6 +16,14 @@ impl Count {
     }
 }
 
+#[derive(Default, Debug, Actor)]
+struct Stranger;
+
+#[actor]
+impl Stranger {
+    pub async fn ask(&self) {}
+}
+
 fn kinds(builder: Builder) -> Builder {
     builder.register::<Count>()
 }
@@ -36,9 +44,89 @@ fn refusal<F: Future<Output = ()> + 'static>(
     text.or_else(|| payload.downcast_ref::<&str>().map(|text| (*text).to_owned())).expect("it has words")
 }
 
+/// What `body` violates.
+fn violation<F: Future<Output = ()> + 'static>(body: impl Fn(World) -> F + Send + Sync + 'static) -> String {
+    Explore::of(kinds).check(body).expect_err("it is a violation").violated().to_owned()
+}
+
 #[explore(with = kinds)]
 async fn kinds_may_be_registered_by_a_function(world: World) {
     one_client(&world);
+}
+
+#[test]
+fn who_enters_while_clients_run_would_never_act_and_is_refused() {
+    let told = violation(|world| async move {
+        let late = world.clone();
+        world.client(async move { one_client(&late) });
+    });
+    assert_eq!(
+        told,
+        "client 1 panicked: `world.client` comes too late: say it in the test's body, before its clients run"
+    );
+    let told = violation(|world| async move {
+        one_client(&world);
+        world.finally(|world| async move { one_client(&world) });
+    });
+    assert!(told.starts_with("`world.client` comes too late"), "{told}");
+}
+
+#[test]
+fn what_is_claimed_while_clients_run_would_never_be_judged_and_is_refused() {
+    let told = violation(|world| async move {
+        let late = world.clone();
+        world.client(async move { late.always("none", |now| now.all::<Count>().count() == 0) });
+    });
+    assert!(told.starts_with("client 1 panicked: `world.always` comes too late"), "{told}");
+}
+
+#[test]
+fn a_test_in_which_nothing_is_explored_is_refused() {
+    let told = refusal(Explore::of(kinds), |world| async move {
+        assert_eq!(CountRef::of(&world, "one").add().await, Ok(1));
+    });
+    assert!(told.contains("nothing was explored") && told.contains("world.client"), "{told}");
+}
+
+#[test]
+fn a_finally_that_no_schedule_comes_to_is_refused() {
+    let body = |world: World| async move {
+        let count = CountRef::of(&world, "one");
+        world.client(async move {
+            loop {
+                count.add().await.expect("it answers");
+            }
+        });
+        world.finally(|_| async { panic!("nobody hears it") });
+    };
+    let told = refusal(Explore::of(kinds).steps(40).schedules(20), body);
+    assert!(told.contains("`finally` was never asked, as all 20 schedules were cut off"), "{told}");
+}
+
+#[test]
+fn anybody_calls_only_kinds_that_are_registered() {
+    let told = violation(|world| async move { world.anybody::<Stranger>(["one"], 1, 1) });
+    assert!(told.contains("actor kind \"stranger\" is not registered"), "{told}");
+}
+
+#[test]
+fn a_stage_has_no_doors() {
+    let told =
+        refusal(Explore::of(|builder| kinds(builder).http("127.0.0.1:0")), |world| async move { one_client(&world) });
+    assert!(told.starts_with("a stage has no network, and `http` wants one"), "{told}");
+}
+
+#[test]
+fn a_test_is_not_explored_inside_of_async_code() {
+    let runtime = tokio::runtime::Builder::new_current_thread().build().expect("it starts");
+    let told = runtime.block_on(async { refusal(Explore::of(kinds), |world| async move { one_client(&world) }) });
+    assert!(told.contains("plain `#[test]`"), "{told}");
+    let told = violation(|world| async move {
+        world.client(async {
+            drop(Explore::of(kinds).check(|world| async move { one_client(&world) }));
+        });
+    });
+    assert!(told.contains("plain `#[test]`"), "{told}");
 }
 
 #[test]
