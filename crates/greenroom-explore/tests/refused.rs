@@ -1,7 +1,8 @@
 //! What a test cannot ask for, and what it would prove nothing by, is refused, with the remedy.
 
-use greenroom_explore::prelude::*;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use greenroom_explore::prelude::*;
 
 #[derive(Default, Debug, Actor)]
 struct Count {

@@ -83,15 +83,21 @@ pub(crate) fn read(path: &Path) -> Result<Saved, String> {
 }
 
 fn parse(text: &str) -> Result<Saved, String> {
-    let saved: Saved = serde_json::from_str(text).map_err(|error| format!("it is no schedule: {error}"))?;
-    if saved.format != FORMAT {
-        return Err(format!("it is no schedule: its format is {:?}, not {FORMAT:?}", saved.format));
+    /// What files of all versions have.
+    #[derive(Deserialize)]
+    struct Head {
+        format: String,
+        version: u32,
     }
-    if saved.version != VERSION {
-        let version = saved.version;
+    let none = |error: serde_json::Error| format!("it is no schedule: {error}");
+    let Head { format, version } = serde_json::from_str(text).map_err(none)?;
+    if format != FORMAT {
+        return Err(format!("it is no schedule: its format is {format:?}, not {FORMAT:?}"));
+    }
+    if version != VERSION {
         return Err(format!("it has version {version}, and this library reads {VERSION}: run the test again"));
     }
-    Ok(saved)
+    serde_json::from_str(text).map_err(none)
 }
 
 /// Where files go: `explore` in the folder that the compiler writes to, or else in that of temporary files.
@@ -133,5 +139,7 @@ mod tests {
         assert!(parse("{}").is_err_and(|error| error.contains("no schedule")));
         assert!(parse(&GOLDEN.replace("greenroom schedule", "letter")).is_err_and(|error| error.contains("format")));
         assert!(parse(&GOLDEN.replace(":1,", ":9,")).is_err_and(|error| error.contains("version 9")));
+        let other = r#"{"format":"greenroom schedule","version":9,"runs":[]}"#;
+        assert!(parse(other).is_err_and(|error| error.contains("version 9")), "it says so whatever else is in it");
     }
 }
