@@ -3,6 +3,30 @@
 use super::{Mutant, mutant};
 
 pub(super) const MUTANTS: &[Mutant] = &[
+    // What steps ask of the system.
+    mutant(
+        "clocks are the system's in steps",
+        "watch/mod.rs",
+        "SHOWN.set(Some(self.shown));",
+        "if !mutated!() {\n            SHOWN.set(Some(self.shown));\n        }",
+    )
+    .noticed_by("watch", "clocks_of_the_standard_library_show_the_schedules_time"),
+    mutant(
+        "clocks stand still when time passes",
+        "driver/time.rs",
+        "self.watch.look_at_clock();",
+        "if !mutated!() {\n            self.watch.look_at_clock();\n        }",
+    )
+    .noticed_by("watch", "clocks_of_the_standard_library_show_the_schedules_time"),
+    mutant("calendars go on behind a schedule", "hall.rs", "sim.begin_calendars();", "if !mutated!() {\n                    sim.begin_calendars();\n                }")
+        .noticed_by("watch", "clocks_of_the_standard_library_show_the_schedules_time"),
+    mutant(
+        "what is noticed is not told",
+        "driver.rs",
+        "let Some(noticed) = self.watch.noticed() else { return Ok(()) };",
+        "let Some(noticed) = self.watch.noticed().filter(|_| !mutated!()) else { return Ok(()) };",
+    )
+    .noticed_by("watch", "who_lets_its_thread_sleep_is_named_at_once"),
     // The driver.
     mutant(
         "a client that panics is none",
