@@ -81,17 +81,25 @@ fn sample(ty: &Value) -> &'static str {
     }
 }
 
-/// A problem document in words.
+/// A problem document in words, or what a door says in a line instead.
 pub(crate) fn described(status: u16, body: &str) -> String {
-    let problem: Value = serde_json::from_str(body).unwrap_or_default();
+    reason(body).unwrap_or_else(|| format!("the door answers {status}"))
+}
+
+/// What a door says of why it does not do what it was asked for, if it says that.
+pub(crate) fn reason(body: &str) -> Option<String> {
+    let Ok(problem) = serde_json::from_str::<Value>(body) else {
+        let line = body.trim();
+        let is_one = !line.is_empty() && line.len() <= LINE_LEN_MAX && !line.contains(['<', '{']);
+        return (is_one && !line.chars().any(char::is_control)).then(|| line.to_owned());
+    };
     let text = |name: &str| problem[name].as_str().filter(|text| !text.is_empty());
-    let mut words = text("title").map_or_else(|| format!("the door answers {status}"), str::to_owned);
-    if let Some(field) = text("field") {
-        words = format!("{words} (argument {field:?})");
-    }
-    match text("detail") {
-        Some(detail) => format!("{words}: {}", beyond(text("title").unwrap_or_default(), detail)),
-        None => words,
+    let (title, detail) = (text("title"), text("detail"));
+    let field = text("field").map(|field| format!(" (argument {field:?})")).unwrap_or_default();
+    match (title, detail) {
+        (Some(title), Some(detail)) => Some(format!("{title}{field}: {}", beyond(title, detail))),
+        (Some(title), None) => Some(format!("{title}{field}")),
+        (None, detail) => detail.map(str::to_owned),
     }
 }
 
@@ -101,6 +109,8 @@ fn beyond<'a>(title: &str, detail: &'a str) -> &'a str {
     if said { detail[title.len()..].strip_prefix(": ").unwrap_or(detail) } else { detail }
 }
 
+/// Longest line that is taken for what a door says to people.
+const LINE_LEN_MAX: usize = 200;
 /// Longer than any call may take.
 const TIMEOUT: Duration = Duration::from_secs(120);
 

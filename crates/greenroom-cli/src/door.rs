@@ -10,6 +10,8 @@ use greenroom_store::url::Secret;
 use serde_json::Value;
 use ureq::tls::{Certificate, ClientCert, PemItem, PrivateKey, RootCerts, TlsConfig};
 
+use crate::call::reason;
+
 /// Which node to ask.
 #[derive(Args, Clone)]
 pub(crate) struct NodeAddress {
@@ -121,15 +123,22 @@ impl Door {
     pub(crate) fn get_json(&self, path: &str) -> Result<Value, String> {
         let answer = self.get(path)?;
         if answer.status != 200 {
-            let hint = match answer.status {
-                401 => "; say who you are: --token-file FILE or GREENROOM_TOKEN, or --cert and --key",
-                403 => "; these credentials are not enough: this takes the role \"admin\"",
-                421 => "; it does not know this name as its own: name it in the node's `http_hosts`",
-                _ => "",
-            };
-            return Err(format!("{} answers {} to {path}{hint}", self.url, answer.status));
+            return Err(self.refused(path, &answer));
         }
         serde_json::from_str(&answer.body).map_err(|error| format!("{} is no Greenroom node: {error}", self.url))
+    }
+
+    /// Why there is no page at `path`, as the door says it, and what helps.
+    fn refused(&self, path: &str, Answer { status, body }: &Answer) -> String {
+        let hint = match status {
+            401 => "; say who you are: --token-file FILE or GREENROOM_TOKEN, or --cert and --key",
+            421 => "; it does not know this name as its own: name it in the node's `http_hosts`",
+            _ => "",
+        };
+        match reason(body) {
+            Some(reason) => format!("{}: {reason}{hint}", self.url),
+            None => format!("{} answers {status} to {path}{hint}", self.url),
+        }
     }
 
     /// Asks for a page in JSON whose path has these parts.
@@ -231,6 +240,10 @@ impl Door {
 
     fn read(&self, answer: Result<ureq::http::Response<ureq::Body>, ureq::Error>) -> Result<Answer, String> {
         let failed = |error: ureq::Error| match remedy(&error.to_string()) {
+            _ if matches!(error, ureq::Error::Timeout(_)) => format!(
+                "no answer from {} in time: its node hangs, is stopped or has too much to do, or cannot be reached from here",
+                self.url
+            ),
             Some(remedy) => format!("no answer from {}: {error}; {remedy}", self.url),
             None => format!(
                 "no answer from {}: {error}; start nodes with `greenroom demo` or `greenroom node --http 127.0.0.1:7070`, \
@@ -319,6 +332,8 @@ const BODY_LEN_MAX: u64 = 64 << 20;
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write;
+
     use super::*;
 
     #[test]
@@ -335,6 +350,42 @@ mod tests {
         ] {
             assert_eq!(with_token(url).keep_secrets().is_ok(), kept, "{url}");
         }
+    }
+
+    /// A door that answers the first request with `answer`, or with nothing at all, and what is made of it.
+    fn asked(answer: Option<&'static str>, timeout: Duration) -> String {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port is free");
+        let door = Door::new(&listener.local_addr().expect("it is bound").to_string(), timeout);
+        let serving = std::thread::spawn(move || {
+            let (mut stream, _) = listener.accept().expect("it is asked");
+            let mut request = [0; 4096];
+            let _ = stream.read(&mut request);
+            let _ = stream.write_all(answer.unwrap_or_default().as_bytes());
+            // Who is told nothing waits until he gives up.
+            while answer.is_none() && stream.read(&mut request).is_ok_and(|read| read > 0) {}
+        });
+        let said = door.get_json("/-/status").expect_err("it is no page").replace(door.url(), "DOOR");
+        serving.join().expect("it has answered");
+        said
+    }
+
+    #[test]
+    fn a_door_that_refuses_is_quoted_and_one_that_says_nothing_is_no_door_that_was_never_started() {
+        let patience = Duration::from_secs(30);
+        let problem = concat!(
+            "HTTP/1.1 403 Forbidden\r\ncontent-length: 62\r\nconnection: close\r\n\r\n",
+            r#"{"title": "Not allowed", "detail": "it takes the role viewer"}"#
+        );
+        assert_eq!(asked(Some(problem), patience), "DOOR: Not allowed: it takes the role viewer");
+        let plain = "HTTP/1.1 400 Bad Request\r\ncontent-length: 22\r\nconnection: close\r\n\r\nask with https:// here";
+        assert_eq!(asked(Some(plain), patience), "DOOR: ask with https:// here");
+        let other = "HTTP/1.1 404 Not Found\r\ncontent-length: 6\r\nconnection: close\r\n\r\n<html>";
+        assert_eq!(asked(Some(other), patience), "DOOR answers 404 to /-/status");
+        let silent = asked(None, Duration::from_millis(100));
+        assert!(
+            silent.starts_with("no answer from DOOR in time: its node hangs") && !silent.contains("demo"),
+            "{silent}"
+        );
     }
 
     #[test]

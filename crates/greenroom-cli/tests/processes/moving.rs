@@ -96,5 +96,5 @@ fn an_actor_is_looked_into_by_any_door_and_tells_where_it_is_and_what_it_did() {
     let (done, said) = greenroom(&["inspect", "chat_room/attic", "--node", &doors[1]]);
     assert!(done && said.contains("is not active"), "{said}");
     let (done, said) = greenroom(&["inspect", "chat_rom/lobby", "--node", &doors[1]]);
-    assert!(!done && said.contains("404"), "{said}");
+    assert!(!done && said.contains("did you mean \"chat_room\"?"), "{said}");
 }
