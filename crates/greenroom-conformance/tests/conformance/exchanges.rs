@@ -271,6 +271,73 @@ fn an_actor_that_asks_to_stay_stays_so_long_and_says_why_it_moved_then() {
     });
 }
 
+/// As [`optimised`], of nodes of which one alone moves actors.
+fn one_moves(builder: Builder, name: &str) -> Builder {
+    let mode = if name == "a" { OptimiserMode::On } else { OptimiserMode::Advise };
+    optimised(builder, name).configure(|config| config.optimiser.mode = mode)
+}
+
+/// The key of an actor that `is_there`, as its node's name goes.
+async fn placed(node: &Node, is_there: impl Fn(&str) -> bool) -> String {
+    let mut number = 0;
+    loop {
+        let key = format!("eve{number}");
+        if is_there(&PalRef::of(node, key.as_str()).node().await.expect("it answers")) {
+            return key;
+        }
+        number += 1;
+    }
+}
+
+#[test]
+fn who_would_do_better_on_a_node_that_takes_nobody_says_so_and_who_has_ended_says_nothing() {
+    calm(5, one_moves, async |cluster| {
+        let [a, ..] = cluster.three();
+        tokio::time::sleep(Duration::from_secs(10)).await;
+        let (near, far) = (placed(&a, |node| node == "a").await, placed(&a, |node| node != "a").await);
+        for _ in 0..100 {
+            PalRef::of(&a, far.as_str()).tell(near.clone()).await.expect("it answers");
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+        let advice = a.explain("pal", near.as_str()).await.expect("it is hot");
+        let there = &advice.places[0].0;
+        assert!(advice.why.contains(&format!("would do better at {there}")), "{}", advice.why);
+        assert!(
+            advice.why.contains(&format!("but {there} takes nobody: its optimiser is off, paused")),
+            "{}",
+            advice.why
+        );
+        assert!(!a.advice(1).await.paused);
+        a.pause_optimiser(true);
+        assert!(a.advice(1).await.paused);
+        let advice = a.explain("pal", near.as_str()).await.expect("it is hot");
+        assert!(advice.why.ends_with("the optimiser of this node is paused"), "{}", advice.why);
+        tokio::time::sleep(Duration::from_secs(60)).await;
+        assert_eq!(a.activations(), 0, "they are idle");
+        assert_eq!(a.explain("pal", near.as_str()).await, None);
+    });
+}
+
+#[test]
+fn who_has_come_to_a_node_of_one_shard_has_no_messages_with_others() {
+    calm(5, optimised, async |cluster| {
+        let [a, ..] = cluster.three();
+        let mut heard = [0; PAIRS];
+        while moves(&cluster) == 0 {
+            talk(&a, 1, &mut heard).await;
+        }
+        for moved in cluster.three().iter().flat_map(Node::moved_actors) {
+            let key = moved.actor.strip_prefix("pal/").expect("pals move alone");
+            let at = PalRef::of(&a, key).node().await.expect("it answers");
+            let node = cluster.three().into_iter().find(|node| node.name() == at).expect("it is one of them");
+            let advice = node.explain("pal", key).await.expect("what was known of it came along");
+            assert_eq!(advice.beside, 0.0, "{advice:?}");
+            let kinds = node.advice(0).await.shards.into_iter().flat_map(|shard| shard.kinds);
+            assert!(kinds.into_iter().all(|kind| kind.beside == 0.0));
+        }
+    });
+}
+
 #[test]
 fn an_actor_that_was_idle_goes_on_where_it_had_moved() {
     calm(5, optimised, async |cluster| {

@@ -110,7 +110,8 @@ pub(super) async fn answer(door: &Door, asked: &Asked, method: &Method, values: 
         Asked::Drain { .. } => Err(Problem::wrong_method("POST")),
         Asked::PauseOptimiser(paused) if *method == Method::POST => {
             locality::pause(&door.node, *paused);
-            Ok(service::json(StatusCode::OK, &json!({ "node": door.node.name(), "paused": paused })))
+            let mode = door.node.config().optimiser.mode;
+            Ok(service::json(StatusCode::OK, &json!({ "node": door.node.name(), "paused": paused, "mode": mode })))
         }
         Asked::PauseOptimiser(_) => Err(Problem::wrong_method("POST")),
         Asked::Reminders { of } if *method == Method::GET => {

@@ -9,7 +9,7 @@ use serde::Serialize;
 use tokio::sync::oneshot;
 
 use super::abroad::FarKind;
-use super::anchors::destinations;
+use super::anchors::{Anchor, destinations};
 use super::between_shards::may_go;
 use super::on_shard::OnShard;
 use super::settings::OptimiserMode;
@@ -29,6 +29,8 @@ pub struct Advice {
     pub node: String,
     /// What its optimiser does.
     pub mode: OptimiserMode,
+    /// Whether it moves nobody until it is told to go on.
+    pub paused: bool,
     /// What each of its shards knows.
     pub shards: Vec<ShardAdvice>,
     /// Kinds whose actors other clusters call, and which stay here.
@@ -165,9 +167,10 @@ impl Tables {
                 beside: 0.0,
                 away: 0.0,
             });
+            let (_, beside) = split(node, &known);
             kind.actors += 1;
             kind.rate += known.rate;
-            kind.beside += known.rate * f64::from(known.beside);
+            kind.beside += known.rate * f64::from(beside);
             kind.away += known.rate * f64::from((1.0 - known.here()).max(0.0));
         }
         let mut kinds: Vec<KindAdvice> = kinds.into_values().collect();
@@ -201,6 +204,10 @@ impl Tables {
 
     fn explain(&self, node: &Here, common: &Common, shard: &Shard, id: &ActorId) -> Option<ActorAdvice> {
         let (now, hash) = (shard.now(), id.stable_hash());
+        // Who has ended has a row still.
+        if is_listed(node, id.kind) && slot_of(node, hash).is_none() {
+            return None;
+        }
         let Standing { known, wait, .. } = self.flows.standing(hash, now)?;
         let mut places: Vec<(flows::Place, f32)> =
             known.parts.into_iter().filter(|(place, _)| *place != flows::Place::NEAR).collect();
@@ -226,20 +233,21 @@ impl Tables {
                     part * 100.0,
                     here(*place) * 100.0
                 );
-                match self.stays(node, common, shard, (id, *place)).or_else(|| full(node, common, *place)) {
+                match self.stays(node, common, shard, (id, *place)).or_else(|| closed(node, common, *place)) {
                     Some(reason) => format!("{better}; but {reason}"),
                     None => better,
                 }
             }
         };
+        let (near, beside) = split(node, &known);
         Some(ActorAdvice {
             actor: id.to_string(),
             node: node.name().to_owned(),
             shard: shard.index(),
             rate: known.rate,
             memory: known.memory,
-            near: known.near,
-            beside: known.beside,
+            near,
+            beside,
             outside: known.outside,
             places: places.iter().map(|(place, part)| (named(*place), *part)).collect(),
             partners: self
@@ -289,6 +297,17 @@ impl Tables {
     }
 }
 
+/// Which parts of an actor's messages stay on its shard, and on the others of its node. Who has just come does not know on which its
+/// partners are: on a node of one shard that is known.
+fn split(node: &Here, known: &flows::Known) -> (f32, f32) {
+    if node.shards().len() == 1 { (known.near + known.beside, 0.0) } else { (known.near, known.beside) }
+}
+
+/// Whether the directory knows where actors of `kind` are.
+fn is_listed(node: &Here, kind: Kind) -> bool {
+    !matches!(destinations(node, kind), Err(Anchor::NotHosted | Anchor::Worker | Anchor::Reliable | Anchor::Versioned))
+}
+
 /// Where an actor of this node is.
 fn slot_of(node: &Here, hash: u64) -> Option<Slot> {
     node.directory()?.hosted(hash)?.slot
@@ -305,18 +324,28 @@ fn place_name(node: &Here, common: &Common, place: flows::Place) -> String {
     }
 }
 
-/// Whether the node at `place` has no room for more.
-fn full(node: &Here, common: &Common, place: flows::Place) -> Option<String> {
+/// Why the node at `place` takes nobody now, if it does not.
+fn closed(node: &Here, common: &Common, place: flows::Place) -> Option<String> {
     let to = common.places.node(place)?;
-    let has_room = common.exchanges.machine().survey.has_room(to, Tolerance::default());
-    (!has_room).then(|| format!("{} is full: it has as much to do as balance allows", place_name(node, common, place)))
+    let machine = common.exchanges.machine();
+    let why = if node.view().member(to).is_some_and(|member| member.draining) {
+        "drains"
+    } else if !machine.partners.contains(&to) {
+        "takes nobody: its optimiser is off, paused or only advises, or has said nothing of late"
+    } else if !machine.survey.has_room(to, Tolerance::default()) {
+        "is full: it has as much to do as balance allows"
+    } else {
+        return None;
+    };
+    Some(format!("{} {why}", place_name(node, common, place)))
 }
 
 /// What the optimiser of `node` knows: wishes and edges at most `top` a shard. `None` if it is off.
 pub(crate) async fn advice(node: &Here, top: usize) -> Advice {
     let shards = ask(node, move |node, common, tables, shard| Some(tables.advice(node, common, shard, top))).await;
-    let far = node.part::<Locality>().0.far.lock().unwrap_or_else(PoisonError::into_inner).clone();
-    Advice { node: node.name().to_owned(), mode: node.config().optimiser.mode, shards, far }
+    let common = &node.part::<Locality>().0;
+    let far = common.far.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    Advice { node: node.name().to_owned(), mode: common.mode, paused: common.exchanges.is_paused(), shards, far }
 }
 
 /// What it knows of one actor; `None` if that is not hot here.

@@ -185,6 +185,7 @@ impl Driver {
         {
             let mut machine = self.common.exchanges.machine();
             machine.exchange.get_or_insert_with(|| Exchange::new(me, self.config(), now));
+            machine.partners.clone_from(&partners.1);
         }
         let (view, may) = partners.clone();
         self.partners = Some(partners);
@@ -235,7 +236,7 @@ impl Driver {
     fn event(&mut self, event: Event) {
         let (now, mut out) = (self.now(), Vec::new());
         {
-            let Machine { exchange, survey } = &mut *self.common.exchanges.machine();
+            let Machine { exchange, survey, .. } = &mut *self.common.exchanges.machine();
             let Some(exchange) = exchange else { return };
             exchange.handle(now, event, &Taken { here: &self.here, survey }, &mut out);
         }

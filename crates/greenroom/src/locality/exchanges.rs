@@ -1,5 +1,6 @@
 //! A node's exchanges, as its shards, its control plane and people reach them.
 
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -27,6 +28,8 @@ pub(super) struct Exchanges {
 pub(super) struct Machine {
     /// `None` until the node has joined, and where nothing is to move.
     pub(super) exchange: Option<Exchange>,
+    /// With whom it may exchange actors.
+    pub(super) partners: BTreeSet<NodeId>,
     pub(super) survey: Survey,
 }
 
@@ -97,7 +100,7 @@ impl Exchanges {
 
     /// Whether an actor is to be taken that `from` sends.
     pub(super) fn admits(&self, here: &Here, from: NodeId, hash: u64, letter: &Letter) -> bool {
-        let Machine { exchange, survey } = &*self.machine();
+        let Machine { exchange, survey, .. } = &*self.machine();
         let admits = |exchange: &Exchange| exchange.admits(from, letter.x, hash, letter.cpu, &Taken { here, survey });
         exchange.as_ref().is_none_or(admits)
     }
