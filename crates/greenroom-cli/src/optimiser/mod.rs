@@ -30,7 +30,7 @@ enum Show {
     Wishes(Of),
     /// The pairs of actors that talk most
     Graph(Of),
-    /// The actors that the optimisers have moved, each node's last one last
+    /// The actors that the optimisers have moved, the last one last
     Moves(Moves),
     /// Whom an actor talks with, and what follows from it
     Explain(Explain),
@@ -42,7 +42,7 @@ enum Show {
 
 #[derive(Args)]
 struct Of {
-    /// Lines at most
+    /// Lines at most, or with --json of each thread or node
     #[arg(long, default_value_t = 50)]
     top: usize,
     /// Print what the nodes say as JSON
@@ -66,6 +66,9 @@ struct Explain {
     /// The actor: its kind and its key, as in chat_room/lobby
     #[arg(value_name = "KIND/KEY")]
     actor: String,
+    /// Print what its node says as JSON
+    #[arg(long)]
+    json: bool,
     #[command(flatten)]
     node: NodeAddress,
 }
@@ -86,21 +89,22 @@ pub(crate) fn run(command: &OptimiserCommand) -> Result<(), String> {
 
 fn show(of: &Of, table: fn(&[Value], usize) -> String) -> Result<(), String> {
     let door = of.node.door(TIMEOUT)?;
-    let asked = of.top.min(TOP_MAX);
+    // Both ends of a pair may tell of it.
+    let asked = if of.json { of.top } else { of.top.saturating_mul(2) }.min(TOP_MAX);
     let path = format!("/-/optimiser?top={asked}");
     let (said, silent) = ask(&door, |door| door.get_json(&path))?;
+    tell_silent(&silent);
     if of.json {
         println!("{}", serde_json::to_string_pretty(&said).unwrap_or_default());
         return Ok(());
     }
-    let off: Vec<String> =
-        said.iter().filter(|advice| advice["mode"] == "off").map(|advice| text(&advice["node"])).collect();
-    if !off.is_empty() {
-        println!("the optimiser is off on {}; `--optimiser on` or `--optimiser advise` turns it on\n", off.join(", "));
-    }
-    silent.iter().for_each(|why| println!("not asked: {why}"));
-    print!("{}", table(&said, of.top));
+    print!("{}{}", report::resting(&said), table(&said, of.top));
     Ok(())
+}
+
+/// Says who was not asked, beside what the others say.
+fn tell_silent(silent: &[String]) {
+    silent.iter().for_each(|why| eprintln!("not asked: {why}"));
 }
 
 fn pause(node: &NodeAddress, what: &str) -> Result<(), String> {
@@ -113,16 +117,21 @@ fn pause(node: &NodeAddress, what: &str) -> Result<(), String> {
         }
     })?;
     for answer in &said {
-        let state = if answer["paused"] == true {
-            "moves no actors until it is told to go on, or starts anew"
-        } else {
-            "goes on"
-        };
-        println!("{} {state}", text(&answer["node"]));
+        println!("{} {}", text(&answer["node"]), what_it_does(answer));
     }
     match silent.is_empty() {
         true => Ok(()),
         false => Err(format!("not told: {}", silent.join("; "))),
+    }
+}
+
+/// What a node's optimiser does that was paused, or told to go on.
+fn what_it_does(answer: &Value) -> &'static str {
+    match (answer["mode"].as_str(), &answer["paused"]) {
+        (Some("off"), _) => "moves no actors anyway: its optimiser is off",
+        (Some("advise"), _) => "moves no actors anyway: its mode is `advise`",
+        (_, Value::Bool(true)) => "moves no actors until it is told to go on, or starts anew",
+        _ => "goes on",
     }
 }
 
@@ -137,3 +146,19 @@ fn shards(said: &[Value]) -> impl Iterator<Item = (String, &Value)> {
 const TIMEOUT: Duration = Duration::from_secs(5);
 /// Lines that a node is asked for at most, of each shard.
 const TOP_MAX: usize = 1000;
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_node_that_moves_nobody_is_not_said_to_go_on() {
+        let told = |mode: &str, paused: bool| what_it_does(&json!({ "node": "a", "mode": mode, "paused": paused }));
+        assert_eq!(told("on", false), "goes on");
+        assert!(told("on", true).contains("until it is told to go on"));
+        assert!([true, false].iter().all(|paused| told("off", *paused).ends_with("is off")));
+        assert!([true, false].iter().all(|paused| told("advise", *paused).contains("`advise`")));
+    }
+}

@@ -5,6 +5,24 @@ use serde_json::Value;
 use super::shards;
 use crate::status::{columns, text};
 
+/// A line for the nodes that move nobody, for each reason, and one that is empty.
+pub(super) fn resting(said: &[Value]) -> String {
+    let mut lines = String::new();
+    for (mode, paused, why) in [
+        ("off", None, "the optimiser is off; `--optimiser on` or `--optimiser advise` turns it on"),
+        ("advise", None, "the optimiser moves nobody, as its mode is `advise`; `--optimiser on` lets it"),
+        ("on", Some(true), "the optimiser is paused; `greenroom optimiser resume` lets it go on"),
+    ] {
+        let rests =
+            |advice: &&Value| advice["mode"] == mode && (paused.is_none() || advice["paused"].as_bool() == paused);
+        let nodes: Vec<String> = said.iter().filter(rests).map(|advice| text(&advice["node"])).collect();
+        if !nodes.is_empty() {
+            lines.push_str(&format!("on {} {why}\n", nodes.join(", ")));
+        }
+    }
+    if lines.is_empty() { lines } else { lines + "\n" }
+}
+
 /// The hot actors of each shard by kind, and what there is to say of them.
 pub(super) fn kinds(said: &[Value], _: usize) -> String {
     let mut rows =
@@ -29,13 +47,22 @@ pub(super) fn kinds(said: &[Value], _: usize) -> String {
         }
     }
     let pools = far(said) + &pools(said) + &stalls(said);
-    let mut said = format!("{}\n{wishes} actors would do better elsewhere\n", columns(&rows));
+    let mut said = format!("{}\n{} would do better elsewhere\n", columns(&rows), many(wishes, "actor"));
     if paid + unpaid > 0 {
+        let brought = if saved < 0.0 { "were put farther" } else { "were saved" };
         said.push_str(&format!(
-            "{paid} moves have paid, {unpaid} have not, of those whose actors would do better elsewhere again; {saved:.0} messages were saved\n"
+            "{} paid and {} did not, of those whose actors would do better elsewhere again; {} {brought}\n",
+            many(paid, "move"),
+            many(unpaid, "move"),
+            many(saved.abs().round() as u64, "message"),
         ));
     }
     said + &pools
+}
+
+/// So many of something.
+fn many(count: u64, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
 /// A line for each pool of threads for what blocks that is used.
@@ -128,7 +155,24 @@ mod tests {
             json!({ "node": "a", "shards": [{ "judged": judged }] })
         };
         let said = kinds(&[judged(7, 1, 100.0), judged(2, 0, -30.0)], 5);
-        assert!(said.contains("9 moves have paid, 1 have not") && said.contains("70 messages"), "{said}");
+        assert!(said.contains("9 moves paid and 1 move did not") && said.contains("70 messages were saved"), "{said}");
+        assert!(kinds(&[judged(0, 1, -3.0)], 5).contains("3 messages were put farther"));
         assert!(!kinds(&[judged(0, 0, 0.0)], 5).contains("paid"));
+    }
+
+    #[test]
+    fn nodes_that_move_nobody_are_named_with_what_lets_them() {
+        let node = |name: &str, mode: &str, paused: bool| json!({ "node": name, "mode": mode, "paused": paused });
+        assert_eq!(resting(&[node("a", "on", false)]), "");
+        let said = resting(&[
+            node("a", "on", true),
+            node("b", "off", false),
+            node("c", "advise", true),
+            node("d", "on", true),
+            node("e", "on", false),
+        ]);
+        let lines: Vec<&str> = said.lines().collect();
+        assert!(lines[0].starts_with("on b the optimiser is off") && lines[1].starts_with("on c "), "{said}");
+        assert!(lines[2].starts_with("on a, d ") && lines[2].contains("`greenroom optimiser resume`"), "{said}");
     }
 }

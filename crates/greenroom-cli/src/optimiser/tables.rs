@@ -1,5 +1,7 @@
 //! Who would do better elsewhere, and who talks with whom.
 
+use std::collections::BTreeMap;
+
 use serde_json::Value;
 
 use super::shards;
@@ -23,22 +25,31 @@ pub(super) fn wishes(said: &[Value], top: usize) -> String {
     columns(&rows)
 }
 
-/// The pairs that talk most.
+/// The pairs that talk most, each once, and the nodes of both where they are known.
 pub(super) fn edges(said: &[Value], top: usize) -> String {
-    let mut all: Vec<(String, &Value)> = shards(said)
-        .flat_map(|(node, shard)| {
-            let edges = shard["edges"].as_array().into_iter().flatten();
-            edges.map(move |edge| (node.clone(), edge))
-        })
-        .collect();
-    let weight = |edge: &Value| edge["weight"].as_f64().unwrap_or_default();
-    all.sort_by(|a, b| weight(b.1).total_cmp(&weight(a.1)));
-    let mut rows = vec![["ACTOR", "NODE", "TALKS WITH", "MESSAGES"].map(str::to_owned)];
-    rows.extend(
-        all.into_iter()
-            .take(top)
-            .map(|(node, edge)| [text(&edge["actor"]), node, text(&edge["partner"]), format!("{:.0}", weight(edge))]),
-    );
+    let mut pairs: BTreeMap<[String; 2], (f64, [String; 2])> = BTreeMap::new();
+    let mut at: BTreeMap<String, String> = BTreeMap::new();
+    for (node, shard) in shards(said) {
+        for edge in shard["edges"].as_array().into_iter().flatten() {
+            let told = [text(&edge["actor"]), text(&edge["partner"])];
+            at.insert(told[0].clone(), node.clone());
+            let mut pair = told.clone();
+            pair.sort();
+            // Either end counts all that it sees.
+            let weight = edge["weight"].as_f64().unwrap_or_default();
+            let known = pairs.entry(pair).or_default();
+            if weight >= known.0 {
+                *known = (weight, told);
+            }
+        }
+    }
+    let mut all: Vec<_> = pairs.into_values().collect();
+    all.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let mut rows = vec![["ACTOR", "NODE", "TALKS WITH", "NODE", "MESSAGES"].map(str::to_owned)];
+    rows.extend(all.into_iter().take(top).map(|(weight, [one, other])| {
+        let [here, there] = [&one, &other].map(|actor| at.get(actor).cloned().unwrap_or_else(|| "-".to_owned()));
+        [one, here, other, there, format!("{weight:.0}")]
+    }));
     columns(&rows)
 }
 
@@ -60,5 +71,19 @@ mod tests {
         let lines = |text: String| text.lines().skip(1).map(|line| line[..3].to_owned()).collect::<Vec<_>>();
         assert_eq!(lines(wishes(&said, 5)), ["p/2", "p/1"]);
         assert_eq!(lines(edges(&said, 1)), ["p/1"]);
+    }
+
+    #[test]
+    fn a_pair_is_one_line_whoever_tells_of_it_and_says_where_both_are() {
+        let edge =
+            |actor: &str, partner: &str, weight: f64| json!({ "actor": actor, "partner": partner, "weight": weight });
+        let said = [
+            json!({ "node": "a", "shards": [{ "edges": [edge("p/1", "g/1", 9.0), edge("g/1", "p/1", 9.5), edge("g/1", "p/2", 1.0)] }] }),
+            json!({ "node": "b", "shards": [{ "edges": [edge("p/2", "g/1", 3.0), edge("p/2", "g/2", 2.0)] }] }),
+        ];
+        let said = edges(&said, 5);
+        let rows: Vec<Vec<&str>> = said.lines().skip(1).map(|line| line.split_whitespace().collect()).collect();
+        let expected = [["g/1", "a", "p/1", "a", "10"], ["p/2", "b", "g/1", "a", "3"], ["p/2", "b", "g/2", "-", "2"]];
+        assert_eq!(rows, expected.map(|row| row.to_vec()));
     }
 }
