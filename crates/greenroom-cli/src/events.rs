@@ -138,7 +138,7 @@ fn row(event: &Value) -> [String; 6] {
 }
 
 /// The time of the day, of Unix milliseconds.
-fn clock(at: u64) -> String {
+pub(crate) fn clock(at: u64) -> String {
     let (seconds, millis) = (at / 1000, at % 1000);
     let [hours, minutes, seconds] = [seconds / 3600 % 24, seconds / 60 % 60, seconds % 60];
     format!("{hours:02}:{minutes:02}:{seconds:02}.{millis:03}")

@@ -64,6 +64,7 @@ pub(crate) fn gave_way(node: &Here, id: &ActorId, cluster: &str) {
         to: format!("cluster {cluster}"),
         shards: None,
         at_s: 0.0,
+        ago_s: 0.0,
         gain: 0,
         cost: 0,
         why: "that cluster makes most of its calls",

@@ -176,6 +176,7 @@ fn moved(shard: &Shard, id: &ActorId, known: &Known, (old, new): (Place, Place))
         to: node,
         shards: Some([old.number(), new.number()]),
         at_s: 0.0,
+        ago_s: 0.0,
         gain,
         cost: gathering::COST as u32,
         why,

@@ -294,6 +294,7 @@ impl Driver {
             to: name(to),
             shards: None,
             at_s: 0.0,
+            ago_s: 0.0,
             gain,
             cost,
             why,

@@ -119,7 +119,7 @@ impl Locality {
 
 /// The actors that the optimiser of `node` has last moved.
 pub(crate) fn moved(node: &Here) -> Vec<MovedActor> {
-    node.part::<Locality>().0.moved.last()
+    node.part::<Locality>().0.moved.last(node.world().now())
 }
 
 /// Lets the optimiser of `node` take part in no exchange, or go on.

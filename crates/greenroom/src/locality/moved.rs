@@ -24,8 +24,10 @@ pub struct MovedActor {
     /// From which shard to which, if it stayed on its node.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub shards: Option<[u16; 2]>,
-    /// Seconds since its node's optimiser started.
+    /// When it went, in seconds since its node's optimiser started.
     pub at_s: f64,
+    /// How many seconds ago that was when this was told.
+    pub ago_s: f64,
     /// Messages a minute that this was to bring nearer, less those that it put farther.
     pub gain: i64,
     /// What the move costs, in messages.
@@ -61,7 +63,7 @@ impl Log {
     /// An actor has been moved: its number and time are not known before.
     pub(super) fn note(&self, here: &Here, moved: MovedActor, now: Timestamp) {
         here.optimised(moved.actor.clone(), moved.moved());
-        let at_s = now.since(*self.begun.get_or_init(|| now)).as_secs_f64();
+        let at_s = self.seconds(now);
         let mut all = self.all();
         let number = all.back().map_or(1, |last| last.number + 1);
         let MovedActor { actor, from, to, shards, gain, cost, why, .. } = &moved;
@@ -72,8 +74,15 @@ impl Log {
         all.push_back(MovedActor { number, at_s, ..moved });
     }
 
-    pub(super) fn last(&self) -> Vec<MovedActor> {
-        self.all().iter().cloned().collect()
+    /// Seconds since the optimiser started.
+    fn seconds(&self, now: Timestamp) -> f64 {
+        now.since(*self.begun.get_or_init(|| now)).as_secs_f64()
+    }
+
+    pub(super) fn last(&self, now: Timestamp) -> Vec<MovedActor> {
+        let seconds = self.seconds(now);
+        let told = |moved: &MovedActor| MovedActor { ago_s: (seconds - moved.at_s).max(0.0), ..moved.clone() };
+        self.all().iter().map(told).collect()
     }
 }
 
