@@ -262,6 +262,7 @@ impl Builder {
     /// Why [`start`](Self::start) would refuse it.
     pub fn check(&self) -> Result<&Config> {
         check_all(&self.config)?;
+        super::opening::warn_of_misspelt(&self.config, self.kinds.keys().copied());
         Ok(&self.config)
     }
 

@@ -1,6 +1,6 @@
 //! What a node opens and checks before it starts.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -148,9 +148,10 @@ fn check_cluster(config: &Config) -> Result<()> {
     check_within(&config.cluster, CLUSTER_LEN_MAX).map_err(named)
 }
 
-/// Refuses names for which stores have no room.
+/// Refuses names for which stores have no room, and warns of those that are nearly the name of a kind.
 pub(super) fn check_names(kinds: &Kinds, config: &Config) -> Result<()> {
     check_cluster(config)?;
+    warn_of_misspelt(config, kinds.options().map(|(kind, _)| kind));
     for kind in kinds.options().map(|(kind, _)| kind) {
         check_within(kind, KIND_LEN_MAX).map_err(|reason| Error::Name {
             what: "actor kind",
@@ -159,6 +160,27 @@ pub(super) fn check_names(kinds: &Kinds, config: &Config) -> Result<()> {
         })?;
     }
     Ok(())
+}
+
+/// Warns of settings for a kind of which there is none, where there is one with nearly that name. Others may come with a host.
+pub(super) fn warn_of_misspelt<'a>(config: &Config, kinds: impl Iterator<Item = &'a str>) {
+    for (setting, kind, near) in misspelt(config, kinds.collect()) {
+        tracing::warn!(setting, kind, did_you_mean = near, "a setting is for a kind that this program does not have");
+    }
+}
+
+/// The settings that are for none of the kinds, and for which of them they may be meant.
+fn misspelt(config: &Config, kinds: BTreeSet<&str>) -> Vec<(&'static str, String, String)> {
+    let named = config.kinds.keys().map(|kind| ("kinds", kind));
+    let named = named.chain(config.history.keys().map(|kind| ("history", kind)));
+    let named = named.chain(config.hide_keys.iter().map(|kind| ("hide_keys", kind)));
+    let unknown = named.filter(|(_, kind)| !kinds.contains(kind.as_str()));
+    unknown
+        .filter_map(|(setting, kind)| {
+            let near = near_names(kind, kinds.iter().copied()).into_iter().next()?;
+            Some((setting, kind.clone(), near))
+        })
+        .collect()
 }
 
 /// Refuses kinds whose store nobody has named.
@@ -192,3 +214,21 @@ const LEASE_MIN: Duration = Duration::from_secs(1);
 
 /// So long do the actors of a node that died wait.
 const LEASE_MAX: Duration = Duration::from_secs(300);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::node::config::KindConfig;
+
+    #[test]
+    fn settings_for_kinds_that_are_nearly_there_are_told_and_those_that_may_come_are_not() {
+        let mut config = Config::default();
+        for kind in ["chat_rom", "chat_room", "sensor"] {
+            config.kinds.insert(kind.to_owned(), KindConfig::default());
+        }
+        config.hide_keys = vec!["acount".to_owned()];
+        let told = misspelt(&config, BTreeSet::from(["chat_room", "account"]));
+        let told: Vec<_> = told.iter().map(|(setting, kind, near)| (*setting, &**kind, &**near)).collect();
+        assert_eq!(told, [("kinds", "chat_rom", "chat_room"), ("hide_keys", "acount", "account")]);
+    }
+}
