@@ -28,10 +28,10 @@ pub struct HeartbeatOptions {
     #[arg(long)]
     pub heat_map: bool,
     /// Numbers of shards in the heat map; 1, one a core, and two a core unless given.
-    #[arg(long, value_name = "N,..", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=256))]
+    #[arg(long, value_name = "N,..", value_delimiter = ',', requires = "heat_map", value_parser = clap::value_parser!(u32).range(1..=256))]
     pub sweep_shards: Vec<u32>,
     /// Numbers of the pool's threads in the heat map.
-    #[arg(long, value_name = "N,..", value_delimiter = ',', default_value = "1,2,3,4,6,8", value_parser = pool_threads)]
+    #[arg(long, value_name = "N,..", value_delimiter = ',', requires = "heat_map", default_value = "1,2,3,4,6,8", value_parser = pool_threads)]
     pub sweep_threads: Vec<usize>,
 }
 

@@ -67,7 +67,7 @@ impl Plan {
         let asked = bench.nodes.unwrap_or_else(|| workload.nodes_default());
         let apart = asked > 1 || workload == Workload::Door;
         let mode = bench.mode.unwrap_or(if apart { Mode::Virtual } else { Mode::Local });
-        let nodes = if mode == Mode::Local { 1 } else { asked };
+        let nodes = if mode == Mode::Local { asked.min(1) } else { asked };
         let cores = cores();
         // The host has the other cores.
         let shards = (workload == Workload::Host).then_some(1);
@@ -130,6 +130,11 @@ impl Plan {
         self.rate.unwrap_or(RATE)
     }
 
+    /// How long each leg of presence is.
+    pub(crate) fn presence_duration(&self) -> Duration {
+        self.duration.unwrap_or(PRESENCE_DURATION)
+    }
+
     /// How many times as fast as the world's the time of games goes.
     pub(crate) fn time_scale(&self) -> f64 {
         let default = if self.workload == Workload::PresenceSim { 1.0 } else { 10.0 };
@@ -164,18 +169,15 @@ impl Plan {
         if self.rate.is_some_and(|rate| !(rate.is_finite() && rate > 0.0)) {
             return Err("--rate is to be a number above 0".to_owned());
         }
-        if self.workload.is_presence() {
-            self.check_presence()?;
+        if let Some((option, _)) = counts.iter().find(|(_, count)| *count == 0) {
+            return Err(format!("{option} 0 leaves nothing to run; give it 1 or more"));
         }
-        match counts.iter().find(|(_, count)| *count == 0) {
-            Some((option, _)) => Err(format!("{option} 0 leaves nothing to run; give it 1 or more")),
-            None => Ok(()),
-        }
+        if self.workload.is_presence() { self.check_presence() } else { Ok(()) }
     }
 
     fn check_presence(&self) -> Result<(), String> {
         if self.mode != Mode::Virtual && self.workload == Workload::PresenceSim {
-            return Err("presence-sim has several nodes of a simulated world: leave --mode out".to_owned());
+            return Err("presence-sim has 2 --nodes or more, of a simulated world: leave --mode out".to_owned());
         }
         if self.mode == Mode::Distributed {
             return Err("players and games move from node to node: leave --mode distributed out".to_owned());
@@ -183,8 +185,19 @@ impl Plan {
         if self.duration.is_some_and(|duration| duration < PRESENCE_MIN) {
             return Err(format!("presence is told by the second: give it a --duration of {PRESENCE_MIN:?} or more"));
         }
-        if self.presence.join_after.is_some() && self.mode == Mode::Local {
+        if self.rate.is_some() && self.presence.in_flight.is_some() {
+            return Err("--rate is for requests at their times, --in-flight for those after answers: give one of them"
+                .to_owned());
+        }
+        let Some(after) = self.presence.join_after else { return Ok(()) };
+        if self.mode == Mode::Local {
             return Err("--join-after is for several nodes: leave --mode local out".to_owned());
+        }
+        let duration = self.presence_duration();
+        if after >= duration {
+            return Err(format!(
+                "--join-after {after:?} is not before the end: give it less than the --duration, {duration:?}"
+            ));
         }
         Ok(())
     }
@@ -356,9 +369,58 @@ pub(crate) fn cores() -> u32 {
     std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32)
 }
 
+/// How long a run takes.
+const PRESENCE_DURATION: Duration = Duration::from_secs(120);
 /// Half of a run of presence is steady, and has a second.
 const PRESENCE_MIN: Duration = Duration::from_secs(2);
 /// Requests a second, unless told otherwise.
 const RATE: f64 = 2000.0;
 /// Pairs below which a run is about latency rather than rate.
 const SPARSE_PAIRS: u32 = 8;
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Program {
+        #[command(flatten)]
+        bench: Bench,
+    }
+
+    /// What the line is refused with; nothing, if it is a plan.
+    fn refused(line: &str) -> String {
+        let bench = Program::parse_from(["bench"].into_iter().chain(line.split(' '))).bench;
+        Plan::of(&bench).err().unwrap_or_default()
+    }
+
+    #[test]
+    fn what_a_heat_map_goes_through_is_refused_without_one() {
+        let parsed = |line: &str| Program::try_parse_from(["bench"].into_iter().chain(line.split(' ')));
+        for sweep in ["--sweep-threads 1,2", "--sweep-shards 1,2"] {
+            let said = parsed(&format!("heartbeat {sweep}")).err().map(|error| error.to_string()).unwrap_or_default();
+            assert!(said.contains("--heat-map"), "{sweep}: {said}");
+            assert!(parsed(&format!("heartbeat --heat-map {sweep}")).is_ok());
+        }
+        assert!(parsed("heartbeat").is_ok());
+    }
+
+    #[test]
+    fn options_of_presence_that_do_not_go_together_are_refused_by_their_names() {
+        for (line, named) in [
+            ("presence-sim --nodes 1", "2 --nodes or more"),
+            ("presence-sim --nodes 0", "--nodes 0"),
+            ("presence --rate 10 --in-flight 4", "give one of them"),
+            ("presence --join-after 30s --duration 20s", "--duration, 20s"),
+            ("presence --join-after 120s", "--duration, 120s"),
+        ] {
+            let said = refused(line);
+            assert!(said.contains(named), "{line}: {said}");
+        }
+        for line in ["presence-sim", "presence --join-after 119s", "presence --in-flight 4", "presence-sim --rate 4"] {
+            assert_eq!(refused(line), "", "{line}");
+        }
+    }
+}

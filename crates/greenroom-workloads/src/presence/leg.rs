@@ -68,7 +68,7 @@ impl Leg {
             graph: plan.presence.graph,
         };
         open(&cluster, order).await?;
-        let duration = plan.duration.unwrap_or(DURATION);
+        let duration = plan.presence_duration();
         // Clients begin together, when all of them have heard of it.
         let homes = plan.nodes * HOMES_A_NODE;
         for place in 0..plan.nodes {
@@ -368,5 +368,3 @@ const LOBBY: &str = "presence_lobby";
 const HOMES_A_NODE: u32 = 16;
 /// Time for all clients to hear when they begin.
 const BEFORE: Duration = Duration::from_millis(500);
-/// How long a run takes.
-const DURATION: Duration = Duration::from_secs(120);
