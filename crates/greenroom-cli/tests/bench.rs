@@ -51,6 +51,14 @@ fn players_come_to_their_games_and_no_request_is_lost_on_the_way() {
 }
 
 #[test]
+fn a_simulated_world_is_not_warned_of_strangers() {
+    let mut bench = bench("presence-sim --players 16 --nodes 2 --rate 40 --duration 2s --locality on --json -");
+    let output = bench.env_remove("RUST_LOG").output().expect("the program starts");
+    let warned = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && !warned.contains("INSECURE"), "{warned}");
+}
+
+#[test]
 fn calls_of_actors_in_a_host_are_measured_beside_its_languages_floor() {
     for form in ["volatile", "persistent", "reliable"] {
         let results = results(&format!("host --sdk rust --form {form} --in-flight 4 --duration 400ms"));

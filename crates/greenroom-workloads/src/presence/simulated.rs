@@ -8,6 +8,8 @@ use greenroom::{Config, Node};
 use greenroom_sim::{Faults, Sim, SimStore};
 use greenroom_store::memory::MemoryStore;
 use tokio::sync::oneshot;
+use tracing::instrument::WithSubscriber;
+use tracing::subscriber::NoSubscriber;
 
 use super::leg::Leg;
 use crate::cluster::Cluster;
@@ -62,7 +64,9 @@ async fn node(sim: &Sim, table: &SimStore, plan: &Plan, place: u32, clock: Clock
     // All players are seated by one call.
     config.call_timeout = DEADLINE;
     let builder = Node::builder().config(config).world(sim.node(name)).store(table.seen_by(name));
-    presence::register_by(builder, clock).start().await.map_err(|error| format!("{name} cannot start: {error}"))
+    // Only this world reaches its port, of which there is nothing to warn of.
+    let starting = presence::register_by(builder, clock).start().with_subscriber(NoSubscriber::default());
+    starting.await.map_err(|error| format!("{name} cannot start: {error}"))
 }
 
 /// No run takes as long.
