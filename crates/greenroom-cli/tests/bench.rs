@@ -51,6 +51,17 @@ fn players_come_to_their_games_and_no_request_is_lost_on_the_way() {
 }
 
 #[test]
+fn a_file_that_cannot_be_written_is_refused_before_the_run() {
+    for option in ["--json", "--plot"] {
+        let output =
+            bench(&format!("idle --actors 10 {option} /nowhere/figures")).output().expect("the program starts");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(!output.status.success() && said.contains("cannot write /nowhere/figures"), "{said}");
+        assert_eq!(String::from_utf8_lossy(&output.stdout), "", "nothing was measured");
+    }
+}
+
+#[test]
 fn a_simulated_world_is_not_warned_of_strangers() {
     let mut bench = bench("presence-sim --players 16 --nodes 2 --rate 40 --duration 2s --locality on --json -");
     let output = bench.env_remove("RUST_LOG").output().expect("the program starts");

@@ -6,6 +6,8 @@ mod host;
 mod options;
 mod presence;
 
+use std::fs::OpenOptions;
+use std::path::Path;
 use std::process::ExitCode;
 
 pub use self::geo::{Api, At, GeoOptions, Instances, Ops};
@@ -41,6 +43,8 @@ pub fn document(bench: &Bench) -> Result<serde_json::Value, String> {
 
 fn measure(bench: &Bench) -> Result<(), String> {
     let plan = Plan::of(bench)?;
+    let figures = bench.json.as_deref().filter(|file| *file != "-").map(Path::new);
+    figures.into_iter().chain(bench.plot.as_deref()).try_for_each(check_place)?;
     let outcome = driver::run(&plan)?;
     let document = output::document(&plan, &outcome);
     match bench.json.as_deref() {
@@ -56,6 +60,12 @@ fn measure(bench: &Bench) -> Result<(), String> {
         std::fs::write(file, page).map_err(|error| format!("cannot write {}: {error}", file.display()))?;
     }
     outcome.verdict()
+}
+
+/// Refuses a file that cannot be written before the run that it is for.
+fn check_place(file: &Path) -> Result<(), String> {
+    let opened = OpenOptions::new().create(true).append(true).open(file);
+    opened.map(drop).map_err(|error| format!("cannot write {}: {error}", file.display()))
 }
 
 fn exit(result: Result<(), String>) -> ExitCode {
