@@ -93,7 +93,7 @@ fn distribution(latency_ns: &[Bucket]) -> String {
 }
 
 fn figures(results: &Value) -> String {
-    let mut rows = String::new();
+    let (mut rows, mut lists) = (String::new(), String::new());
     for (name, value) in members(results) {
         if name.ends_with("_over_time") {
             continue;
@@ -104,10 +104,24 @@ fn figures(results: &Value) -> String {
         match value {
             Value::Object(_) => members(value).for_each(|(part, value)| row(&format!("{name} {part}"), value)),
             Value::Array(_) if name == "heat_map" => {}
+            Value::Array(all) if all.iter().any(Value::is_object) => lists.push_str(&list(name, all)),
             value => row(name, value),
         }
     }
-    format!("<h2>Figures</h2>\n<table>{rows}</table>\n")
+    format!("<h2>Figures</h2>\n<table>{rows}</table>\n{lists}")
+}
+
+/// Objects with the same members, as a table of their own that may be wider than the page.
+fn list(name: &str, all: &[Value]) -> String {
+    let row = |tag: &str, cells: &mut dyn Iterator<Item = String>| {
+        let cells: String = cells.map(|cell| format!("<{tag}>{}</{tag}>", escape(&cell))).collect();
+        format!("<tr>{cells}</tr>\n")
+    };
+    let mut rows = row("th", &mut all.first().into_iter().flat_map(members).map(|(name, _)| name.clone()));
+    for one in all {
+        rows.push_str(&row("td", &mut members(one).map(|(_, value)| cell(value))));
+    }
+    format!("<h2>{}</h2>\n<div><table>{rows}</table></div>\n", escape(&name.replace('_', " ")))
 }
 
 /// A plot under its title.
@@ -173,7 +187,8 @@ const SLICES: usize = 70;
 const STYLE: &str = "body{font:15px system-ui,sans-serif;max-width:50rem;margin:2rem auto;padding:0 1rem;color:#222}\
     svg{width:100%}svg text{font-size:12px;fill:#555}line{stroke:#ddd}polyline{fill:none;stroke:#2a7;stroke-width:2}\
     .line1{stroke:#c60}.line2{stroke:#36c}.key0{fill:#2a7}.key1{fill:#c60}.key2{fill:#36c}\
-    rect{fill:#2a7}th{text-align:left;font-weight:normal;padding-right:2rem}td{text-align:right}";
+    rect{fill:#2a7}th{text-align:left;font-weight:normal;padding-right:2rem}td{text-align:right}\
+    div{overflow-x:auto}div th{padding-right:1rem}div td{padding-right:1rem;text-align:left}";
 
 #[cfg(test)]
 mod tests {
@@ -184,7 +199,8 @@ mod tests {
     #[test]
     fn a_page_holds_its_plots_and_asks_nobody_for_anything() {
         let document = json!({"workload": "big", "params": {}, "results": {"errors": 0, "moves_over_time": [
-            {"second": 0, "off": 0, "on": 3}, {"second": 1, "on": 4}]}, "host": {"cores": 2}});
+            {"second": 0, "off": 0, "on": 3}, {"second": 1, "on": 4}], "rows": [{"locality": "off", "p50_us": 3.5}]},
+            "host": {"cores": 2}});
         let latency_ns = vec![(900, 3), (1_000, 1), (2_000_000, 1)];
         let outcome = Outcome {
             beside_ns: vec![("off".to_owned(), latency_ns.clone()), ("nothing".to_owned(), Vec::new())],
@@ -193,6 +209,10 @@ mod tests {
         };
         let page = page(&document, &outcome);
         assert_eq!(page.matches("<svg").count(), 3);
+        let row = ["<tr><th>locality</th><th>p50_us</th></tr>", "<tr><td>off</td><td>3.500</td></tr>"];
+        assert!(row.iter().all(|row| page.contains(row)), "lists are tables: {page}");
+        // A quarter of the way from 0 to 4 moves, and of the way from second 0 to 1.
+        assert!(page.contains(">1</text>") && page.contains(">0.25 s</text>"), "{page}");
         for outside in ["http:", "https:", "<script", "NaN", "inf"] {
             assert!(!page.contains(outside), "{outside}");
         }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::{HEIGHT, LEFT, TOP, WIDTH, escape, figure};
-use crate::output::{cell, members};
+use crate::output::members;
 
 /// A figure for each list of `results` that is told over time: its points hold a `second`, and a value of each line.
 pub(super) fn over_time(results: &Value) -> String {
@@ -30,12 +30,12 @@ fn lines(name: &str, points: &[Value]) -> String {
     let mut svg = String::new();
     for step in 0..=STEPS {
         let part = f64::from(step) / f64::from(STEPS);
-        let (line_y, label) = (y(top * part), cell(&Value::from(top * part)));
+        let (line_y, label) = (y(top * part), short(top * part));
         svg += &format!("<line x1=\"{LEFT}\" x2=\"{:.1}\" y1=\"{line_y:.1}\" y2=\"{line_y:.1}\"/>", LEFT + WIDTH);
         svg += &format!("<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{label}</text>", LEFT - 6.0, line_y + 4.0);
         let second = last * part;
         let (text_x, text_y) = (x(second), TOP + HEIGHT + 18.0);
-        svg += &format!("<text x=\"{text_x:.1}\" y=\"{text_y:.1}\" text-anchor=\"middle\">{second:.0} s</text>");
+        svg += &format!("<text x=\"{text_x:.1}\" y=\"{text_y:.1}\" text-anchor=\"middle\">{} s</text>", short(second));
     }
     for (place, (name, points)) in lines.iter().rev().enumerate() {
         let points: Vec<String> = points.iter().map(|(s, v)| format!("{:.1},{:.1}", x(*s), y(*v))).collect();
@@ -45,6 +45,12 @@ fn lines(name: &str, points: &[Value]) -> String {
         svg += &format!("<text class=\"key{place}\" x=\"{key_x:.1}\" y=\"{key_y:.1}\">{}</text>", escape(name));
     }
     figure(&escape(name), &svg)
+}
+
+/// A number with as many places as it needs, three at most.
+fn short(value: f64) -> String {
+    let text = format!("{value:.3}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
 /// Lines of the grid.
