@@ -55,6 +55,6 @@ async fn the_source_is_asked_once(world: World, is_repaired: bool) {
 
 #[test]
 fn a_cache_that_is_filled_twice() {
-    let kinds = |builder: greenroom::Builder| builder.register::<Source>().register::<Cache>();
+    let kinds = |builder: Builder| builder.register::<Source>().register::<Cache>();
     super::is_told_apart("cache", &Explore::of(kinds), the_source_is_asked_once);
 }

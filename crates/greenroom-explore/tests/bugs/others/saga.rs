@@ -62,6 +62,6 @@ async fn as_many_are_reserved_as_are_paid(world: World, is_repaired: bool) {
 
 #[test]
 fn a_saga_without_compensation() {
-    let kinds = |builder: greenroom::Builder| builder.register::<Stock>().register::<Wallet>().register::<Order>();
+    let kinds = |builder: Builder| builder.register::<Stock>().register::<Wallet>().register::<Order>();
     super::is_told_apart("saga", &Explore::of(kinds).faults("late"), as_many_are_reserved_as_are_paid);
 }
