@@ -33,6 +33,8 @@ pub struct Explore {
     /// Nodes that actors sit on, if the test says so.
     nodes: Option<u64>,
     pub(crate) replay: Option<String>,
+    /// Whether all traces are to be run.
+    exhaustive: bool,
 }
 
 /// What was explored, and nothing found.
@@ -94,7 +96,7 @@ impl Explore {
     pub fn of(equip: impl Fn(Builder) -> Builder + Send + Sync + 'static) -> Self {
         let search = Search { strategy: Strategy::default(), seed: 0, schedules: None, time: None, threads: 1 };
         let (equip, reach) = (Arc::new(equip), Reach::default());
-        Self { equip, stores: Vec::new(), search, reach, nodes: None, replay: None }
+        Self { equip, stores: Vec::new(), search, reach, nodes: None, replay: None, exhaustive: false }
     }
 
     /// Lets kinds keep their states in a store called `name`, too: `#[actor(persistent, store = "name")]`.
@@ -212,6 +214,26 @@ impl Explore {
         self
     }
 
+    /// Whether it fails if it has not run all traces: what ends by itself today may not when the actors have grown. Not by default.
+    pub fn exhaustive(mut self, exhaustive: bool) -> Self {
+        self.exhaustive = exhaustive;
+        self
+    }
+
+    /// Whether a test breaks if clients wait for what never comes; true by default. Else they are given up, and the schedule is judged as if
+    /// it had ended.
+    pub fn deadlocks(mut self, deadlocks: bool) -> Self {
+        self.reach.deadlocks = deadlocks;
+        self
+    }
+
+    /// Whether a test breaks if a client or a turn panics; true by default. Else that is over for them, as in production. What the test
+    /// says itself, in its body and behind the end, may not in any case.
+    pub fn panics(mut self, panics: bool) -> Self {
+        self.reach.panics = panics;
+        self
+    }
+
     /// Runs one schedule, as a failure tells it: a test that broke once does not break again. `GREENROOM_REPLAY=schedule`
     /// does the same, as does the name of a file that a failure was saved to.
     pub fn replay(mut self, schedule: impl Into<String>) -> Self {
@@ -239,7 +261,7 @@ impl Explore {
     ///
     /// # Panics
     /// If a claim that is to hold [sometimes](World::sometimes) never did, nothing was left to explore behind the set-up, or
-    /// [`finally`](World::finally) was never asked; if the schedule to be replayed cannot be read, no schedule is to be run, or the node
+    /// [`finally`](World::finally) was never asked; if not all traces were run and that was [asked for](Self::exhaustive); if the schedule to be replayed cannot be read, no schedule is to be run, or the node
     /// cannot start; and inside of async code.
     #[track_caller]
     pub fn check<F: Future<Output = ()> + 'static>(
@@ -276,6 +298,13 @@ impl Explore {
         assert!(
             searched.steps > 0,
             "nothing was explored: what the test's body awaits is set-up; let `world.client`s call the actors"
+        );
+        let remedy = "let there be more schedules, or fewer clients and calls; where something is claimed of what lies between \
+                      (`always`, `sometimes`, monitors, `linearizable`), only `Strategy::All` ends";
+        assert!(
+            !self.exhaustive || searched.all,
+            "not all traces were run in {} schedules: {remedy}",
+            searched.schedules
         );
         let Seen { traces, once, pairs, never } = searched.coverage.seen();
         Ok(Explored {
@@ -373,7 +402,7 @@ fn replayed(subject: &Subject, replay: &str, saved: Option<&Saved>) -> Result<Ex
 
 /// The schedule that `GREENROOM_REPLAY` asks for: one in words, or a file of this test. A file of another test is for that one.
 fn asked_to_replay() -> Option<(String, Option<Saved>)> {
-    let asked = env::var("GREENROOM_REPLAY").ok()?;
+    let asked = env::var("GREENROOM_REPLAY").ok().filter(|asked| !asked.is_empty())?;
     if !Path::new(&asked).is_file() {
         return Some((asked, None));
     }

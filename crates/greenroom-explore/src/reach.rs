@@ -14,11 +14,15 @@ pub(crate) struct Reach {
     pub(crate) faults: Budget,
     /// Whether time passes only when nothing else is left to do.
     pub(crate) in_time: bool,
+    /// Whether clients that wait for ever, and turns and clients that panic, break the test.
+    pub(crate) deadlocks: bool,
+    pub(crate) panics: bool,
 }
 
 impl Default for Reach {
     fn default() -> Self {
-        Self { steps: STEPS, patience: PATIENCE, nodes: 1, faults: Budget::default(), in_time: false }
+        let faults = Budget::default();
+        Self { steps: STEPS, patience: PATIENCE, nodes: 1, faults, in_time: false, deadlocks: true, panics: true }
     }
 }
 

@@ -271,15 +271,10 @@ impl Subject {
         };
         let picks = Rc::new(RefCell::new(picks));
         let of_world = picks.clone();
-        let world = World::new(hall.node(), self.kinds.clone(), move |options| of_world.borrow_mut().choose(options));
-        let (of_actors, about) = (world.clone(), picks.clone());
-        ask_maybe(Some(Rc::new(move |what: &str| {
-            let happens = of_actors.choose(2) == 1;
-            if of_actors.is_explored() {
-                about.borrow_mut().tell_of_choice(what, happens);
-            }
-            happens
-        })));
+        let choose = move |options, about: &str| of_world.borrow_mut().choose(options, about);
+        let world = World::new(hall.node(), self.kinds.clone(), choose);
+        let of_actors = world.clone();
+        ask_maybe(Some(Rc::new(move |what: &str| of_actors.maybe(what))));
         let mut driver =
             Driver::new(hall.stage().clone(), hall.sim().clone(), world.clone(), self.reach.clone(), self.without());
         if let Some(timed) = &*self.timed.borrow() {
@@ -367,20 +362,17 @@ struct Picks {
 }
 
 impl Picks {
-    /// A choice of the test's own.
-    fn choose(&mut self, options: usize) -> usize {
+    /// A choice of the test's own: of whether something happens, if it says what that is about.
+    fn choose(&mut self, options: usize, about: &str) -> usize {
         let made = self.made.len() as u64;
         let option =
             |at| Step { number: mix(made, OWN | at), kind: Kind::Choice, at, by: OWN, born: 0, read: false, queue: 0 };
         let options: Vec<Step> = (0..options as u64).map(option).collect();
-        self.pick(&|option| format!("choice {}", option.at), &options, 0).unwrap_or(0)
-    }
-
-    /// Says what the last choice was about.
-    fn tell_of_choice(&mut self, what: &str, happens: bool) {
-        if let Some(told) = self.told.last_mut() {
-            told.about = format!("{what}: {}", if happens { "yes" } else { "no" });
+        let chosen = self.pick(&|option| format!("choice {}", option.at), &options, 0).unwrap_or(0);
+        if let Some(told) = self.told.last_mut().filter(|_| !about.is_empty()) {
+            told.about = format!("{about}: {}", if chosen == 1 { "yes" } else { "no" });
         }
+        chosen
     }
 
     /// Which step comes; `None` if none is to come any more.

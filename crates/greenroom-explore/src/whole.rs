@@ -89,7 +89,7 @@ async fn play(cluster: Cluster, kinds: Kinds, body: Body) {
     let random = RefCell::new(cluster.sim().random());
     let names = cluster.names();
     let node = cluster.node(&names[random.borrow_mut().index(names.len())]);
-    let world = World::new(node, kinds, move |options| random.borrow_mut().index(options));
+    let world = World::new(node, kinds, move |options, _| random.borrow_mut().index(options));
     body(world.clone()).await;
     let claims = !world.claims().is_empty() || world.judges_order();
     assert!(!claims, "claims about actors in memory, monitors and `linearizable` look at one shard: {REMEDY}");

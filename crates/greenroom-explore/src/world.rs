@@ -35,12 +35,15 @@ struct Inner {
     crowds: RefCell<Vec<Crowd>>,
     /// What the crowds do, if there are any.
     program: Cell<Option<usize>>,
-    choose: Box<dyn Fn(usize) -> usize>,
+    choose: Box<Choose>,
     /// Whether clients run: nothing else is explored.
     explores: Cell<bool>,
     /// Whether the test's own body still runs: what it says is of use until then.
     is_set_up: Cell<bool>,
 }
+
+/// Chooses one of so many, with what that is about if it is whether something happens.
+type Choose = dyn Fn(usize, &str) -> usize;
 
 /// The names of the kinds that a node hosts.
 pub(crate) type Kinds = Rc<BTreeSet<&'static str>>;
@@ -70,7 +73,7 @@ impl Claim {
 }
 
 impl World {
-    pub(crate) fn new(node: Node, kinds: Kinds, choose: impl Fn(usize) -> usize + 'static) -> Self {
+    pub(crate) fn new(node: Node, kinds: Kinds, choose: impl Fn(usize, &str) -> usize + 'static) -> Self {
         Self(Rc::new(Inner {
             node,
             kinds,
@@ -201,7 +204,17 @@ impl World {
     /// One of `0..options`, a choice like that of a step: 0 unless the schedule says otherwise, as in set-up and in
     /// [`finally`](Self::finally). For clients, and for what stands in for the world around the actors.
     pub fn choose(&self, options: usize) -> usize {
-        if options > 1 && self.0.explores.get() { (self.0.choose)(options) } else { 0 }
+        self.ask(options, "")
+    }
+
+    /// Whether something happens that the test stands in for, as [`cx.maybe`](greenroom::Cx::maybe) is in an actor: no, unless the schedule
+    /// says otherwise. The story tells of it by its name.
+    pub fn maybe(&self, what: &str) -> bool {
+        self.ask(2, what) == 1
+    }
+
+    fn ask(&self, options: usize, about: &str) -> usize {
+        if options > 1 && self.0.explores.get() { (self.0.choose)(options, about) } else { 0 }
     }
 
     pub(crate) fn explores(&self, explores: bool) {

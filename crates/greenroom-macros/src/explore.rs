@@ -134,6 +134,9 @@ const VALUES: &[&str] = &[
     "timers",
     "patience",
     "threads",
+    "exhaustive",
+    "deadlocks",
+    "panics",
     "cluster",
 ];
 

@@ -66,6 +66,7 @@ impl Driver {
         match polled {
             Ok(Poll::Pending) => client.future = Some(future),
             Ok(Poll::Ready(())) => {}
+            Err(_) if !self.may_not_panic() => {}
             Err(payload) => {
                 let who = if number == 0 { String::new() } else { format!("client {number} panicked: ") };
                 return Err(format!("{who}{}", said(&*payload)));
