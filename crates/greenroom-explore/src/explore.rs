@@ -261,8 +261,8 @@ impl Explore {
     ///
     /// # Panics
     /// If a claim that is to hold [sometimes](World::sometimes) never did, nothing was left to explore behind the set-up, or
-    /// [`finally`](World::finally) was never asked; if not all traces were run and that was [asked for](Self::exhaustive); if the schedule to be replayed cannot be read, no schedule is to be run, or the node
-    /// cannot start; and inside of async code.
+    /// [`finally`](World::finally) was never asked; if not all traces were run and that was [asked for](Self::exhaustive); if the schedule
+    /// to be replayed cannot be read, no schedule is to be run, or the node cannot start; and inside of async code.
     #[track_caller]
     pub fn check<F: Future<Output = ()> + 'static>(
         self,
