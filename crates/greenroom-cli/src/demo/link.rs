@@ -8,7 +8,6 @@ use std::time::Duration;
 
 use greenroom_relay::{Gates, Relay};
 
-use super::nodes::free_ports;
 use crate::arena;
 
 /// The link between two clusters, which is as long as one over an ocean. It hands on until the demo ends.
@@ -18,20 +17,23 @@ pub(super) struct Link {
 }
 
 impl Link {
-    /// Lays it, and writes a file for each node: `clusters` says which one it is in.
-    pub(super) fn lay(folder: &Path, clusters: &[&'static str]) -> Result<(Self, Vec<PathBuf>), String> {
+    /// Lays it, and writes a file for each node: `clusters` says which one it is in, `gateways` its gateway's port.
+    pub(super) fn lay(
+        folder: &Path,
+        clusters: &[&'static str],
+        gateways: &[u16],
+    ) -> Result<(Self, Vec<PathBuf>), String> {
         let gates = Arc::new(Gates::default());
         let failed = |error: io::Error| format!("cannot lay a link between the clusters: {error}");
-        let gateways = free_ports(0, clusters.len()).map_err(failed)?;
         let mut relays: Vec<SocketAddr> = Vec::new();
-        for gateway in &gateways {
+        for gateway in gateways {
             let relay = Relay::new(format!("127.0.0.1:{gateway}"), gates.clone());
             let relay = relay.between(FIRST, SECOND).round_trip(ROUND_TRIP);
             let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(failed)?;
             relays.push(relay.start(listener).map_err(failed)?);
         }
         let mut files = Vec::new();
-        for (at, (cluster, gateway)) in clusters.iter().zip(&gateways).enumerate() {
+        for (at, (cluster, gateway)) in clusters.iter().zip(gateways).enumerate() {
             let store = folder.join("state.db");
             let store = format!("sqlite:{}", store.display());
             // What a string is in Rust it is in TOML.

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::net::{Ipv4Addr, TcpListener};
+use std::ops::Range;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -54,10 +55,11 @@ impl Nodes {
         })?;
         let clusters = [&[FIRST; NODES][..], if stage.has_second { &[SECOND] } else { &[] }].concat();
         let port = stage.port;
-        let ports = free_ports(port, clusters.len())
-            .map_err(|error| format!("cannot find free ports from {port} on: {error}"))?;
+        let gateways = if stage.has_second { clusters.len() } else { 0 };
+        let mut ports = free_ports(port, clusters.len() + gateways)?;
+        let gateways = ports.split_off(clusters.len());
         let (link, files) = match stage.has_second {
-            true => Link::lay(dir.path(), &clusters).map(|(link, files)| (Some(link), files))?,
+            true => Link::lay(dir.path(), &clusters, &gateways).map(|(link, files)| (Some(link), files))?,
             false => (None, Vec::new()),
         };
         let mut nodes = Nodes { nodes: Vec::new(), link, folder: dir };
@@ -223,30 +225,40 @@ fn kinds_of(stage: Stage) -> String {
     [&kinds::NAMES[..], &[wallet::WALLET], arena, plaza].concat().join(",")
 }
 
-/// As many ports that nobody listens at, from `first` on.
-pub(super) fn free_ports(first: u16, count: usize) -> io::Result<Vec<u16>> {
+/// As many ports that nobody listens at, from `first` on; 0 for any.
+fn free_ports(first: u16, count: usize) -> Result<Vec<u16>, String> {
+    let first = match first {
+        0 => {
+            // Two that start at once begin apart.
+            let places = u32::from(UNGIVEN.end - UNGIVEN.start - PORTS_TRIED);
+            UNGIVEN.start + u16::try_from(std::process::id().wrapping_mul(257) % places).unwrap_or_default()
+        }
+        first => first,
+    };
     // All are held until all are found, so that none is given twice.
     let mut held: Vec<TcpListener> = Vec::new();
-    let candidates = (0..PORTS_TRIED).map(|step| if first == 0 { 0 } else { first.saturating_add(step) });
-    let mut last = None;
-    for port in candidates {
+    let mut last = io::Error::other("none is free");
+    for port in (0..PORTS_TRIED).map_while(|step| first.checked_add(step)) {
         if held.len() == count {
             break;
         }
         match TcpListener::bind((Ipv4Addr::LOCALHOST, port)) {
             Ok(listener) => held.push(listener),
-            Err(error) => last = Some(error),
+            Err(error) => last = error,
         }
     }
     if held.len() < count {
-        return Err(last.unwrap_or_else(|| io::Error::other("none is free")));
+        return Err(format!("cannot find {count} free ports from {first} on: {last}; choose others with --port"));
     }
-    held.iter().map(|listener| listener.local_addr().map(|address| address.port())).collect()
+    let ports = held.iter().map(|listener| listener.local_addr().map(|address| address.port()));
+    ports.collect::<io::Result<_>>().map_err(|error| format!("cannot find free ports: {error}"))
 }
 
 /// Of the first cluster.
 const NODES: usize = 3;
 const PORTS_TRIED: u16 = 100;
+/// Ports that the system gives to nobody by itself: a node that starts, or starts again, finds its own free.
+const UNGIVEN: Range<u16> = 10_000..32_768;
 const START_TIMEOUT: Duration = Duration::from_secs(40);
 /// More than a node takes to stop in order.
 const STOP_TIMEOUT: Duration = Duration::from_secs(12);
