@@ -123,6 +123,14 @@ fn quiet(saved: &Saved, output: &Output) -> String {
         let lines: Vec<&str> = text.lines().rev().take(LINES_MAX).collect();
         lines.into_iter().rev().collect::<Vec<_>>().join("\n")
     };
+    let said = String::from_utf8_lossy(&output.stdout);
+    if output.status.success() && !said.contains("\nrunning 1 test") && saved.test != "main" {
+        return format!(
+            "{} is not there any more: it was renamed, taken away, or is behind a feature; run the tests again, and failing ones \
+             write new files",
+            saved.test
+        );
+    }
     match output.status.success() {
         true => format!("{} does not break under this schedule any more:\n{}", saved.test, last(&output.stdout)),
         false => format!("{} could not be run:\n{}", saved.test, last(&output.stderr)),
@@ -137,3 +145,25 @@ fn line(from: &mut dyn BufRead) -> io::Result<Option<String>> {
 
 const BYTES_MAX: u64 = 16 << 20;
 const LINES_MAX: usize = 30;
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::process::ExitStatusExt;
+    use std::process::ExitStatus;
+
+    use super::*;
+
+    #[test]
+    fn a_test_that_is_gone_is_told_from_one_that_does_not_break_any_more() {
+        let (format, folder) = (String::new(), PathBuf::new());
+        let saved = Saved { format, version: 1, test: "bank::deposits".to_owned(), folder, program: "bank".to_owned() };
+        let says = |stdout: &str| {
+            let output = Output { status: ExitStatus::from_raw(0), stdout: stdout.into(), stderr: Vec::new() };
+            quiet(&saved, &output)
+        };
+        let gone = says("\nrunning 0 tests\n\ntest result: ok. 0 passed; 0 failed\n");
+        assert!(gone.starts_with("bank::deposits is not there any more"), "{gone}");
+        let mended = says("\nrunning 0 tests\n\nrunning 1 test\ndeposits: ok: 1 schedules\n");
+        assert!(mended.starts_with("bank::deposits does not break under this schedule any more"), "{mended}");
+    }
+}

@@ -34,6 +34,8 @@ struct Scene {
     what: String,
     sent: Option<usize>,
     is_answer: bool,
+    #[serde(default)]
+    notes: Vec<String>,
     instead_of: Option<String>,
     others: Vec<String>,
     states: Vec<(usize, String)>,
@@ -78,6 +80,9 @@ fn show(story: &Story, at: usize, out: &mut dyn Write) -> io::Result<()> {
         (false, call) => format!("  {call}"),
     };
     writeln!(out, "step {at} of {}: {}{what}", story.steps.len(), scene.name)?;
+    for note in &scene.notes {
+        writeln!(out, "  says: {note}")?;
+    }
     if let Some(sent) = scene.sent {
         writeln!(out, "  sent in step {}", sent + 1)?;
     }
