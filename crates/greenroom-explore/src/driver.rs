@@ -8,14 +8,16 @@ use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use greenroom::rehearsal::{Kind, Performed, Stage, Step, mix};
-use greenroom_sim::Sim;
 use greenroom_world::LocalFuture;
 
 use self::clients::Client;
 use self::judged::Fair;
+use crate::hall::Hall;
 use crate::judge::Judges;
 use crate::reach::Reach;
+use crate::report::actor_of;
 use crate::run::Tell;
+use crate::vigil::Vigil;
 use crate::watch::{Noticed, Watch};
 use crate::world::{Claim, World};
 
@@ -40,6 +42,7 @@ pub(crate) enum Ended {
 pub(crate) struct Driver {
     stage: Stage,
     watch: Watch,
+    vigil: Rc<Vigil>,
     world: World,
     clients: Vec<Client>,
     claims: Vec<Claim>,
@@ -69,10 +72,11 @@ pub(crate) type Violated = String;
 
 impl Driver {
     /// A schedule in `world`, without these clients.
-    pub(crate) fn new(stage: Stage, sim: Sim, world: World, reach: Reach, without: BTreeSet<u32>) -> Self {
+    pub(crate) fn new(hall: &Hall, vigil: Rc<Vigil>, world: World, reach: Reach, without: BTreeSet<u32>) -> Self {
         Self {
-            stage,
-            watch: Watch::new(sim),
+            stage: hall.stage().clone(),
+            watch: Watch::new(hall.sim().clone()),
+            vigil,
             world,
             clients: Vec::new(),
             claims: Vec::new(),
@@ -279,6 +283,13 @@ impl Driver {
         if let Kind::Fault(fault) = step.kind {
             self.reach.faults.spend(fault);
         }
+        let vigil = self.vigil.clone();
+        vigil.know(step.at, || self.who_acts(step));
+        vigil.step(step.at, || self.act_out(step))?;
+        self.take_panics(step)
+    }
+
+    fn act_out(&mut self, step: &Step) -> Result<(), Violated> {
         let polled = match step.kind {
             Kind::Client => Some((step.at - 1) as u32),
             _ => match self.watch.step(|| self.stage.perform(step)) {
@@ -286,10 +297,12 @@ impl Driver {
                 Performed::Whole => None,
             },
         };
-        if let Some(number) = polled {
-            self.poll_client(number, step.number)?;
-        }
-        self.take_panics(step)
+        polled.map_or(Ok(()), |number| self.poll_client(number, step.number))
+    }
+
+    /// Who acts in a step that comes.
+    fn who_acts(&self, step: &Step) -> String {
+        if step.kind == Kind::Client && step.at == 1 { "the test".to_owned() } else { actor_of(&self.name(step)) }
     }
 
     /// What has gone wrong in this step.

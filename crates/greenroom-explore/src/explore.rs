@@ -14,6 +14,7 @@ use tokio::runtime::Handle;
 use crate::coverage::Seen;
 use crate::deviations::{Deviation, Deviations};
 use crate::failure::{Failure, Files};
+use crate::judge::twice::differs;
 use crate::reach::{Budget, Reach};
 use crate::report::{self, Saved, matters};
 use crate::run::{Body, Equip, Plan, Ran, Subject, Subjects, Tell};
@@ -276,7 +277,7 @@ impl Explore {
         let nodes = self.nodes.unwrap_or(if self.reach.faults.is_empty() { 1 } else { NODES });
         let body: Body = Arc::new(move |world| Box::pin(body(world)));
         let (equip, stores, reach) = (self.equip.clone(), self.stores.clone().into(), self.reach.clone());
-        let subjects = Subjects { equip, stores, body, reach: Reach { nodes, ..reach } };
+        let subjects = Subjects { equip, stores, body, reach: Reach { nodes, ..reach }, test: test_name() };
         let subject = subjects.subject();
         if let Some((replay, saved)) = self.replay.clone().map(|replay| (replay, None)).or_else(asked_to_replay) {
             return replayed(&subject, &replay, saved.as_ref());
@@ -319,6 +320,28 @@ impl Explore {
             unfit: Vec::new(),
             took: began.elapsed(),
         })
+    }
+}
+
+impl Explore {
+    /// The options that were set and that are about schedules alone.
+    pub(crate) fn of_schedules(&self) -> Vec<&'static str> {
+        let (search, reach, by_default) = (&self.search, &self.reach, Reach::default());
+        let set = [
+            ("seconds", search.time.is_some()),
+            ("seed", search.seed != 0),
+            ("strategy", search.strategy != Strategy::default()),
+            ("threads", search.threads != 1),
+            ("steps", reach.steps != by_default.steps),
+            ("patience", reach.patience != by_default.patience),
+            ("nodes", self.nodes.is_some()),
+            ("timers", reach.in_time),
+            ("deadlocks", !reach.deadlocks),
+            ("panics", !reach.panics),
+            ("exhaustive", self.exhaustive),
+            ("replay", self.replay.is_some()),
+        ];
+        set.into_iter().filter_map(|(name, is_set)| is_set.then_some(name)).collect()
     }
 }
 
@@ -368,7 +391,10 @@ fn replayed(subject: &Subject, replay: &str, saved: Option<&Saved>) -> Result<Ex
     let mut wanted: Deviations =
         replay.parse().unwrap_or_else(|error: String| panic!("{}", no_schedule(replay, &error)));
     subject.leave_out(wanted.take_left_out());
-    let ran = subject.run(Plan::Deviations(wanted), Tell::All);
+    let first = subject.run(Plan::Deviations(wanted), Tell::Steps);
+    let undecided = differs(subject, &first);
+    let again = subject.run(Plan::Picks(first.picks), Tell::All);
+    let ran = Ran { violated: undecided.or(again.violated), unfit: first.unfit, ..again };
     if let Some(steps) = saved.map(|saved| &saved.steps).filter(|steps| !steps.is_empty()) {
         let same = steps.iter().zip(&ran.told).take_while(|(step, told)| **step == told.name).count();
         if same < steps.len().max(ran.told.len()) {

@@ -9,7 +9,6 @@ use std::path::PathBuf;
 use serde::Serialize;
 
 use crate::deviations::Deviations;
-use crate::judge::letters::letters;
 use crate::report::{self, Saved, Scene, Story, Swapped};
 use crate::run::Ran;
 
@@ -42,7 +41,7 @@ impl Failure {
         let left = Deviations::of(&ran.told);
         let replay = left.without(&ran.without);
         let violated = ran.violated.clone().unwrap_or_default();
-        let mut story = Story::new(report::test_name(), violated, replay.to_string(), &ran.told, &letters(&ran.events));
+        let mut story = Story::new(report::test_name(), violated, replay.to_string(), &ran.told, &ran.events);
         story.matters = matters.iter().map(ToString::to_string).collect();
         let (schedule, schedules) = schedule;
         Self { schedule, schedules, shrunk, deviations: left.0.len(), file: report::file_name(), story }
@@ -142,7 +141,7 @@ impl fmt::Display for Failure {
             if passed > 0 {
                 writeln!(f, "        {} that do not matter", std::mem::take(&mut passed))?;
             }
-            let Scene { name, what, instead_of, is_answer, from, .. } = scene;
+            let Scene { name, what, notes, instead_of, is_answer, from, .. } = scene;
             let what = match (from, is_answer) {
                 (None, _) => what.chars().take(VALUE_LEN_MAX).collect(),
                 (Some(_), true) => format!("= {}", what.chars().take(VALUE_LEN_MAX).collect::<String>()),
@@ -155,6 +154,9 @@ impl fmt::Display for Failure {
                 Some(other) => format!(" \u{25cf} {:>3}  {name:<width$}  {what:<8}  before  {other}", at + 1),
             };
             writeln!(f, "{}", line.trim_end())?;
+            for note in notes {
+                writeln!(f, "          {note}")?;
+            }
         }
         if passed > 0 {
             writeln!(f, "        {passed} that do not matter")?;

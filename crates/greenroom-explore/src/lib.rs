@@ -64,6 +64,7 @@ mod shrink;
 mod states;
 mod strategy;
 mod trace;
+mod vigil;
 mod watch;
 mod whole;
 mod world;

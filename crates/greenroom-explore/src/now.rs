@@ -37,6 +37,11 @@ impl Now {
         found
     }
 
+    /// Messages and answers that are under way, and messages that wait until their actors are free.
+    pub fn in_flight(&self) -> usize {
+        self.look.in_flight()
+    }
+
     /// What `holds` says of it; nothing if it asks for an actor that an exclusive turn has.
     pub(crate) fn judge(&self, holds: &dyn Fn(&Now) -> bool) -> Option<bool> {
         self.is_blocked.set(false);

@@ -44,7 +44,8 @@ impl Budget {
             let (name, count) = match part.split_once(':') {
                 Some((name, count)) => {
                     let count = count.trim();
-                    (name.trim(), count.parse().map_err(|_| format!("{count:?} is no count: write `{name}:2`"))?)
+                    let known = count.parse().ok().filter(|count| *count > 0);
+                    (name.trim(), known.ok_or_else(|| format!("{count:?} is no count: write `{name}:2`"))?)
                 }
                 None => (part, 1),
             };

@@ -20,7 +20,8 @@ use crate::quiet::quietly;
 use crate::reach::Reach;
 use crate::strategy::Chooser;
 use crate::trace::Trace;
-use crate::world::{Kinds, When, World};
+use crate::vigil::Vigil;
+use crate::world::{Course, Kinds, When, World};
 
 /// What is tested, for each thread that runs it.
 pub(crate) struct Subjects {
@@ -29,6 +30,8 @@ pub(crate) struct Subjects {
     pub(crate) stores: Arc<[String]>,
     pub(crate) body: Body,
     pub(crate) reach: Reach,
+    /// What the test is called.
+    pub(crate) test: String,
 }
 
 /// Registers what a node hosts.
@@ -39,7 +42,7 @@ pub(crate) type Body = Arc<dyn Fn(World) -> LocalFuture + Send + Sync>;
 impl Subjects {
     /// That of one thread.
     pub(crate) fn subject(&self) -> Subject {
-        let Self { equip, stores, body, reach } = self;
+        let Self { equip, stores, body, reach, test } = self;
         Subject {
             equip: equip.clone(),
             kinds: kinds_of(equip),
@@ -51,6 +54,7 @@ impl Subjects {
             hall: RefCell::default(),
             choices: Cell::default(),
             known: Rc::default(),
+            vigil: Rc::new(Vigil::begin(test.clone())),
             serial: RefCell::default(),
         }
     }
@@ -78,6 +82,8 @@ pub(crate) struct Subject {
     choices: Cell<usize>,
     /// Turns whose names have been told.
     known: Rc<RefCell<Numbers>>,
+    /// Who sees that steps end.
+    vigil: Rc<Vigil>,
     /// What clients could be told one after the other; known once somebody has asked.
     serial: RefCell<BTreeMap<Program, Rc<Serial>>>,
 }
@@ -136,6 +142,8 @@ pub(crate) struct Told {
     pub(crate) number: u64,
     /// What it is about, where its name does not say it.
     pub(crate) about: String,
+    /// What the test has said in it.
+    pub(crate) notes: Vec<String>,
     /// All that could have come.
     pub(crate) others: Vec<String>,
     /// What the actors were after it.
@@ -270,13 +278,10 @@ impl Subject {
             known: self.known.clone(),
         };
         let picks = Rc::new(RefCell::new(picks));
-        let of_world = picks.clone();
-        let choose = move |options, about: &str| of_world.borrow_mut().choose(options, about);
-        let world = World::new(hall.node(), self.kinds.clone(), choose);
+        let world = World::new(hall.node(), self.kinds.clone(), picks.clone());
         let of_actors = world.clone();
         ask_maybe(Some(Rc::new(move |what: &str| of_actors.maybe(what))));
-        let mut driver =
-            Driver::new(hall.stage().clone(), hall.sim().clone(), world.clone(), self.reach.clone(), self.without());
+        let mut driver = Driver::new(hall, self.vigil.clone(), world.clone(), self.reach.clone(), self.without());
         if let Some(timed) = &*self.timed.borrow() {
             driver.know_timed(timed.clone());
         }
@@ -361,6 +366,18 @@ struct Picks {
     known: Rc<RefCell<Numbers>>,
 }
 
+impl Course for Rc<RefCell<Picks>> {
+    fn choose(&self, options: usize, about: &str) -> usize {
+        self.borrow_mut().choose(options, about)
+    }
+
+    fn note(&self, text: &str) {
+        if let Some(told) = self.borrow_mut().told.last_mut() {
+            told.notes.push(text.to_owned());
+        }
+    }
+}
+
 impl Picks {
     /// A choice of the test's own: of whether something happens, if it says what that is about.
     fn choose(&mut self, options: usize, about: &str) -> usize {
@@ -428,14 +445,7 @@ impl Picks {
                 let all = names_of(names, enabled);
                 let instead_of = (chosen != default).then(|| all[default].clone());
                 let name = all[chosen].clone();
-                self.told.push(Told {
-                    name,
-                    instead_of,
-                    number,
-                    about: String::new(),
-                    others: all,
-                    states: States::new(),
-                });
+                self.told.push(Told { name, instead_of, number, others: all, ..Told::default() });
             }
         }
         Some(chosen)

@@ -6,13 +6,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use greenroom_sim::{Faults, Violation};
+use greenroom_sim::{Faults, Random, Sim, Violation};
 use greenroom_test::{Cluster, Setup};
 
 use crate::explore::Explore;
 use crate::run::{Body, Equip, kinds_of};
 use crate::search::SCHEDULES;
-use crate::world::{Kinds, World};
+use crate::world::{Course, Kinds, World};
 
 /// A test over whole clusters: see [`Explore::cluster`].
 #[must_use = "it does nothing before `run`"]
@@ -32,7 +32,8 @@ impl Explore {
     /// memory, monitors and [`World::linearizable`] look at one shard, and are refused.
     ///
     /// # Panics
-    /// If there are to be no nodes, or more than 26; if the test asks for faults of a stage or names a schedule.
+    /// If there are to be no nodes, or more than 26; if the test asks for faults of a stage, names a schedule, or has set another option of a stage but
+    /// [`schedules`](Self::schedules).
     #[track_caller]
     pub fn cluster(self, nodes: usize) -> Whole {
         let remedy = "give the cluster its own: `.cluster(3).faults(Faults::rough())`";
@@ -40,7 +41,11 @@ impl Explore {
             self.reach.faults.is_empty(),
             "what goes wrong on a stage does not go wrong by itself in a cluster: {remedy}"
         );
-        assert!(self.replay.is_none(), "a schedule is one of a stage: replay a seed of a cluster by `GREENROOM_SEED`");
+        let without_use = self.of_schedules().join("`, `");
+        assert!(
+            without_use.is_empty(),
+            "a cluster has no schedules, and so no use for `{without_use}`: leave that out; how many seeds there are,              `schedules` or GREENROOM_SEEDS say, and GREENROOM_SEED runs one of them"
+        );
         let (equip, seeds) = (self.equip, self.search.schedules.unwrap_or(SCHEDULES));
         let equipped = equip.clone();
         let setup = Cluster::of(nodes, move |builder| equipped(builder));
@@ -84,12 +89,28 @@ fn scenario<F: Future<Output = ()> + 'static>(
     move |cluster| Box::pin(play(cluster, kinds_of(&equip), body.clone()))
 }
 
+/// What a seed decides.
+struct Seeded {
+    sim: Sim,
+    random: RefCell<Random>,
+}
+
+impl Course for Seeded {
+    fn choose(&self, options: usize, _: &str) -> usize {
+        self.random.borrow_mut().index(options)
+    }
+
+    fn note(&self, text: &str) {
+        self.sim.note(text);
+    }
+}
+
 /// Plays the test once.
 async fn play(cluster: Cluster, kinds: Kinds, body: Body) {
-    let random = RefCell::new(cluster.sim().random());
+    let seeded = Seeded { sim: cluster.sim().clone(), random: RefCell::new(cluster.sim().random()) };
     let names = cluster.names();
-    let node = cluster.node(&names[random.borrow_mut().index(names.len())]);
-    let world = World::new(node, kinds, move |options, _| random.borrow_mut().index(options));
+    let node = cluster.node(&names[seeded.choose(names.len(), "")]);
+    let world = World::new(node, kinds, seeded);
     body(world.clone()).await;
     let claims = !world.claims().is_empty() || world.judges_order();
     assert!(!claims, "claims about actors in memory, monitors and `linearizable` look at one shard: {REMEDY}");

@@ -2,6 +2,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
+use std::fmt;
 use std::future::Future;
 use std::panic::{self, AssertUnwindSafe};
 use std::rc::Rc;
@@ -35,15 +36,21 @@ struct Inner {
     crowds: RefCell<Vec<Crowd>>,
     /// What the crowds do, if there are any.
     program: Cell<Option<usize>>,
-    choose: Box<Choose>,
+    course: Box<dyn Course>,
     /// Whether clients run: nothing else is explored.
     explores: Cell<bool>,
     /// Whether the test's own body still runs: what it says is of use until then.
     is_set_up: Cell<bool>,
 }
 
-/// Chooses one of so many, with what that is about if it is whether something happens.
-type Choose = dyn Fn(usize, &str) -> usize;
+/// What decides what a test leaves open, and tells what it says.
+pub(crate) trait Course {
+    /// Chooses one of so many, with what that is about if it is whether something happens.
+    fn choose(&self, options: usize, about: &str) -> usize;
+
+    /// Takes a line that is to be told.
+    fn note(&self, text: &str);
+}
 
 /// The names of the kinds that a node hosts.
 pub(crate) type Kinds = Rc<BTreeSet<&'static str>>;
@@ -73,7 +80,7 @@ impl Claim {
 }
 
 impl World {
-    pub(crate) fn new(node: Node, kinds: Kinds, choose: impl Fn(usize, &str) -> usize + 'static) -> Self {
+    pub(crate) fn new(node: Node, kinds: Kinds, course: impl Course + 'static) -> Self {
         Self(Rc::new(Inner {
             node,
             kinds,
@@ -85,7 +92,7 @@ impl World {
             judges_order: Cell::new(false),
             crowds: RefCell::default(),
             program: Cell::new(None),
-            choose: Box::new(choose),
+            course: Box::new(course),
             explores: Cell::new(false),
             is_set_up: Cell::new(true),
         }))
@@ -203,7 +210,12 @@ impl World {
 
     /// One of `0..options`, a choice like that of a step: 0 unless the schedule says otherwise, as in set-up and in
     /// [`finally`](Self::finally). For clients, and for what stands in for the world around the actors.
+    ///
+    /// # Panics
+    /// If there are none.
+    #[track_caller]
     pub fn choose(&self, options: usize) -> usize {
+        assert!(options > 0, "there is nothing to choose from: give one option at least");
         self.ask(options, "")
     }
 
@@ -213,8 +225,16 @@ impl World {
         self.ask(2, what) == 1
     }
 
+    /// A line for the story of a schedule, told under the step in which it was said; of no use before clients run, and in
+    /// [`finally`](Self::finally).
+    pub fn note(&self, text: impl fmt::Display) {
+        if self.0.explores.get() {
+            self.0.course.note(&text.to_string());
+        }
+    }
+
     fn ask(&self, options: usize, about: &str) -> usize {
-        if options > 1 && self.0.explores.get() { (self.0.choose)(options, about) } else { 0 }
+        if options > 1 && self.0.explores.get() { self.0.course.choose(options, about) } else { 0 }
     }
 
     pub(crate) fn explores(&self, explores: bool) {

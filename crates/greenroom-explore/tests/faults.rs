@@ -109,6 +109,9 @@ fn a_crash_takes_what_actors_have_in_memory_and_the_calls_that_are_under_way() {
     });
     let failure = failure.expect_err("the account begins anew");
     assert!(failure.violated().contains("it is forgotten") && failure.replay().contains("crash "), "{failure}");
+    let crash = failure.to_string().lines().find(|line| line.contains("crash ")).map(str::to_owned);
+    assert!(crash.is_some_and(|line| line.contains("with account/ada")), "who sat there is told: {failure}");
+    assert!(failure.mermaid().contains("with account/ada"), "{}", failure.mermaid());
     let failure = bank().faults("crash").check(|world| async move {
         let account = AccountRef::of(&world, "ada");
         world.client(async move {

@@ -109,3 +109,36 @@ fn what_a_test_lets_happen_is_told_by_its_name() {
     let failure = failure.expect_err("nobody passes a bridge that is up");
     assert!(failure.to_string().contains("the bridge is up: yes"), "{failure}");
 }
+
+#[test]
+fn what_a_test_notes_stands_under_the_step_in_which_it_was_said() {
+    let failure = gates().check(|world| async move {
+        let (gate, of_client) = (GateRef::of(&world, "north"), world.clone());
+        world.note("before any client runs");
+        world.client(async move {
+            of_client.note("knocks");
+            let through = gate.pass().await;
+            of_client.note(format_args!("is number {through:?}"));
+            assert_eq!(through, Ok(2), "nobody was here before");
+        });
+    });
+    let failure = failure.expect_err("it is the first");
+    let told = failure.to_string();
+    let lines: Vec<&str> = told.lines().map(str::trim).collect();
+    let place = |said: &str| lines.iter().position(|line| *line == said).unwrap_or_else(|| panic!("{said}: {told}"));
+    assert!(lines[place("knocks") - 1].starts_with("1  client 1"), "{told}");
+    assert!(lines[place("is number Ok(1)") - 1].contains("client 1<gate/north.pass"), "{told}");
+    assert!(!told.contains("before any client"), "{told}");
+    assert!(failure.mermaid().contains("knocks") && failure.page().contains("knocks"));
+}
+
+#[explore(Gate)]
+async fn claims_know_how_much_is_under_way(world: World) {
+    for _ in 0..2 {
+        let gate = GateRef::of(&world, "north");
+        world.client(async move { drop(gate.pass().await) });
+    }
+    world.always("one call of each client", |now| now.in_flight() <= 2);
+    world.sometimes("both are under way", |now| now.in_flight() == 2);
+    world.eventually("all has come", |now| now.in_flight() == 0);
+}

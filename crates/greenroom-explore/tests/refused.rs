@@ -82,6 +82,27 @@ fn what_is_claimed_while_clients_run_would_never_be_judged_and_is_refused() {
 }
 
 #[test]
+fn a_choice_of_nothing_and_a_fault_that_never_comes_are_refused() {
+    let told = violation(|world| async move {
+        let chooses = world.clone();
+        world.client(async move { _ = chooses.choose(0) });
+    });
+    assert!(told.contains("there is nothing to choose from"), "{told}");
+    let ended = catch_unwind(|| drop(Explore::of(kinds).faults("crash:0")));
+    let told = ended.expect_err("it is refused").downcast_ref::<String>().cloned();
+    assert!(told.as_deref().is_some_and(|told| told.contains("\"0\" is no count")), "{told:?}");
+}
+
+#[test]
+fn options_that_a_cluster_has_no_use_for_are_refused_by_their_names() {
+    let ended = catch_unwind(AssertUnwindSafe(|| {
+        drop(Explore::of(kinds).schedules(5).steps(100).timers("in_time").exhaustive(true).cluster(3));
+    }));
+    let told = ended.expect_err("it is refused").downcast_ref::<String>().cloned().expect("it has words");
+    assert!(told.contains("no use for `steps`, `patience`, `timers`, `exhaustive`"), "{told}");
+}
+
+#[test]
 fn a_test_in_which_nothing_is_explored_is_refused() {
     let told = refusal(Explore::of(kinds), |world| async move {
         assert_eq!(CountRef::of(&world, "one").add().await, Ok(1));

@@ -71,7 +71,7 @@ impl<'a> Event<'a> {
                 let from = String::new();
                 return Some(Self { what: What::Ended, from, kind, key, method, ..Self::NOBODY });
             }
-            Happened::Fault { what } => return Some(Self { what: What::Fault, fault: Some(what), ..Self::NOBODY }),
+            Happened::Fault { what, .. } => return Some(Self { what: What::Fault, fault: Some(what), ..Self::NOBODY }),
             _ => return None,
         };
         let Message { from, to, method, arguments, .. } = messages.get(message)?;

@@ -22,9 +22,16 @@ pub(crate) fn mermaid(story: &Story) -> String {
             (Some(from), false) => line(format_args!("p{from}->>p{}: {}", scene.lane, text(&scene.what))),
             (Some(from), true) => line(format_args!("p{from}-->>p{}: {}", scene.lane, text(&scene.what))),
             (None, _) => {
-                let what = if scene.what.is_empty() { &scene.name } else { &scene.what };
-                line(format_args!("Note over p{}: {}", scene.lane, text(what)));
+                let what = match scene.what.as_str() {
+                    "" => scene.name.clone(),
+                    with if scene.deed.starts_with("chooses") => with.to_owned(),
+                    with => format!("{} {with}", scene.name),
+                };
+                line(format_args!("Note over p{}: {}", scene.lane, text(&what)));
             }
+        }
+        for note in &scene.notes {
+            line(format_args!("Note over p{}: {}", scene.lane, text(note)));
         }
     }
     if let (Some(last), false) = (story.lanes.len().checked_sub(1), story.lanes.is_empty()) {

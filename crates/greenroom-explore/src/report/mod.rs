@@ -10,4 +10,4 @@ pub(crate) use self::file::{Saved, file_name, folder, read, test_name};
 pub(crate) use self::matters::{Swapped, matters};
 pub(crate) use self::mermaid::mermaid;
 pub(crate) use self::page::page;
-pub(crate) use self::story::{Scene, Story};
+pub(crate) use self::story::{Scene, Story, actor_of};

@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use greenroom::rehearsal::Party;
+use greenroom::rehearsal::{Event, Happened, Party};
 use serde::Serialize;
 
-use crate::judge::letters::{Letter, told};
+use crate::judge::letters::{Letter, letters, told};
 use crate::run::Told;
 
 /// A schedule, for people. It is also what `greenroom replay --step` reads: fields are added, never changed.
@@ -48,6 +48,8 @@ pub(crate) struct Scene {
     /// In which step it was sent; `None` if before the first.
     pub(crate) sent: Option<usize>,
     pub(crate) is_answer: bool,
+    /// What the test has said in it.
+    pub(crate) notes: Vec<String>,
     /// The step that would have come by itself.
     pub(crate) instead_of: Option<String>,
     /// The steps that could have come.
@@ -59,7 +61,8 @@ pub(crate) struct Scene {
 }
 
 impl Story {
-    pub(crate) fn new(test: String, violated: String, replay: String, steps: &[Told], letters: &[Letter]) -> Self {
+    pub(crate) fn new(test: String, violated: String, replay: String, steps: &[Told], events: &[Event]) -> Self {
+        let letters = &letters(events)[..];
         let mut lanes = Lanes::default();
         let numbers: BTreeMap<u64, usize> = steps.iter().enumerate().map(|(at, step)| (step.number, at)).collect();
         let parties = letters.iter().filter(|letter| letter.from != Party::Client(0));
@@ -81,6 +84,13 @@ impl Story {
                 let (scene, sent) = (&mut scenes[at], step(answered.step));
                 (scene.lane, scene.from, scene.sent, scene.is_answer) = (from, Some(to), sent, true);
                 scene.what = told(answer);
+            }
+        }
+        for event in events {
+            if let (Happened::Fault { actors, .. }, Some(at)) = (&event.what, numbers.get(&event.step))
+                && !actors.is_empty()
+            {
+                scenes[*at].what = format!("with {}", actors.join(", "));
             }
         }
         let mut before: BTreeMap<&str, &str> = BTreeMap::new();
@@ -165,11 +175,17 @@ impl Lanes {
             lane: self.of(&who),
             deed,
             what: step.about.clone(),
+            notes: step.notes.clone(),
             instead_of: step.instead_of.clone(),
             others: step.others.clone(),
             ..Scene::default()
         }
     }
+}
+
+/// Who acts in a step of this name.
+pub(crate) fn actor_of(step: &str) -> String {
+    deed(step).1
 }
 
 /// What a step does beside bringing a message, and who does it: `write account/ada` is a deed of `account/ada`, as is what goes wrong with

@@ -42,7 +42,7 @@ fn subject_of<F: Future<Output = ()> + 'static>(
     body: impl Fn(World) -> F + Send + Sync + 'static,
 ) -> Subject {
     let body: Body = Arc::new(move |world| Box::pin(body(world)));
-    Subjects { equip: Arc::new(equip), stores: Arc::default(), body, reach }.subject()
+    Subjects { equip: Arc::new(equip), stores: Arc::default(), body, reach, test: "a test".to_owned() }.subject()
 }
 
 fn chooser(strategy: Strategy) -> Box<dyn Chooser> {

@@ -116,6 +116,12 @@ fn a_hash_map_that_decides_an_order_is_named() {
     let told = failure.violated();
     assert!(told.starts_with("not deterministic") && told.contains("mailing/news.send"), "{told}");
     assert!(told.contains("BTreeMap"), "{told}");
+    let again = mailing().replay(failure.replay()).check(|world| async move {
+        let mailing = MailingRef::of(&world, "news");
+        world.client(async move { mailing.send().await.expect("it answers") });
+    });
+    let again = again.expect_err("it is not deterministic in this schedule, either");
+    assert!(again.violated().starts_with("not deterministic"), "{again}");
 }
 
 #[test]

@@ -72,6 +72,8 @@ pub enum Happened {
     Fault {
         /// What, as the step is called.
         what: String,
+        /// If it hits a node, the actors that sit there, by their names.
+        actors: Vec<String>,
     },
 }
 

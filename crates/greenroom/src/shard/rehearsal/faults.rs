@@ -182,7 +182,11 @@ impl Stage {
     /// Lets it go wrong.
     pub(super) fn go_wrong(&self, kind: Fault, step: &Step) -> Performed {
         let shard = &*self.shard;
-        shard.rehearsal.note(|| Happened::Fault { what: self.name_of_fault(kind, step) });
+        shard.rehearsal.note(|| {
+            let is_of_node = matches!(kind, Fault::Crash | Fault::Pause | Fault::Skew);
+            let actors = if is_of_node { self.names_on(step.at) } else { Vec::new() };
+            Happened::Fault { what: self.name_of_fault(kind, step), actors }
+        });
         let mut hits = None;
         self.each_hit(&[kind], &mut |other, hit| {
             if other.number == step.number {
@@ -230,6 +234,17 @@ impl Stage {
             }
             None => Performed::Whole,
         }
+    }
+
+    /// Who sits on a node, by name.
+    fn names_on(&self, node: u64) -> Vec<String> {
+        let labels = self.shard.rehearsal.labels.borrow();
+        let activations = self.shard.activations.borrow();
+        let there = activations.iter().map(|one| one.id());
+        let there = there.filter(|id| may_crash(id) && labels.of(id.stable_hash()) == node);
+        let mut names: Vec<String> = there.map(ToString::to_string).collect();
+        names.sort_unstable();
+        names
     }
 
     fn is_inhabited(&self, labels: &Labels, node: u64) -> bool {

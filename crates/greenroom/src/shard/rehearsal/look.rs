@@ -12,6 +12,7 @@ use crate::shard::activation::AnyActivation;
 /// The activations of one moment: nothing happens while somebody looks at them.
 pub struct Look {
     pub(super) activations: Vec<Rc<dyn AnyActivation>>,
+    pub(super) in_flight: usize,
 }
 
 /// An actor that somebody looks at, if no exclusive turn has it.
@@ -22,6 +23,11 @@ impl Look {
     pub fn shown(&self) -> Vec<(String, String)> {
         let shown = |one: &Rc<dyn AnyActivation>| Some((one.id().to_string(), one.shown()?));
         telling(|| self.activations.iter().filter_map(shown).collect())
+    }
+
+    /// Messages and answers that are under way, and messages that wait until their actors are free.
+    pub fn in_flight(&self) -> usize {
+        self.in_flight
     }
 
     /// What the actor is called whose hash this is, as [`Step::at`](super::Step::at) has it.

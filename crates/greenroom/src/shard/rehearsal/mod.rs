@@ -151,6 +151,17 @@ enum What {
     Deed(Deed),
 }
 
+impl What {
+    /// Whether it is a message, or the answer to one.
+    fn is_in_flight(&self) -> bool {
+        match self {
+            What::Message { .. } | What::Answer { .. } => true,
+            What::Deed(deed) => deed.kind == Kind::Start,
+            What::Operation(_) => false,
+        }
+    }
+}
+
 impl fmt::Display for What {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

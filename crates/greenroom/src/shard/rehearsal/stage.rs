@@ -315,7 +315,9 @@ impl Stage {
 
     /// The activations of this moment.
     pub fn look(&self) -> Look {
-        Look { activations: self.shard.activations.borrow().iter().cloned().collect() }
+        let activations = self.shard.activations.borrow().iter().cloned().collect();
+        let in_flight = self.shard.rehearsal.held.borrow().iter().filter(|held| held.what.is_in_flight()).count();
+        Look { activations, in_flight }
     }
 }
 
