@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::{Chosen, House, numbered};
-use crate::step::{cargo, root, target};
+use crate::step::{cargo, plain, root, target};
 
 pub(super) struct Copy {
     house: &'static House,
@@ -78,7 +78,7 @@ impl Copy {
 
     /// Runs these tests of the copy while the mutant `number` is alive, for a time that none of them needs.
     pub(super) fn tests(&self, number: usize, selected: &[String]) -> Command {
-        let mut timed = Command::new("timeout");
+        let mut timed = plain(Command::new("timeout"));
         timed.arg(self.house.endless).arg(cargo().get_program());
         self.cargo_test(timed, number, selected)
     }
