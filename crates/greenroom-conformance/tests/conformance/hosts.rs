@@ -301,7 +301,7 @@ async fn torment(nemesis: Nemesis, menu: &'static [Fault]) {
 #[test]
 fn while_no_host_dies_a_register_that_moves_loses_nothing_and_runs_nothing_twice() {
     let name = "while_no_host_dies_a_register_that_moves_loses_nothing_and_runs_nothing_twice";
-    seeds(name, 60, |seed| scenario(seed, Keeps::Everything, &[Fault::Reset], &[]));
+    seeds(name, 30, |seed| scenario(seed, Keeps::Everything, &[Fault::Reset], &[]));
 }
 
 #[test]

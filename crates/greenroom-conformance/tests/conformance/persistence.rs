@@ -268,7 +268,7 @@ fn faults() -> Faults {
 
 #[test]
 fn no_answered_deposit_is_lost_and_none_is_counted_twice() {
-    seeds("no_answered_deposit_is_lost_and_none_is_counted_twice", 60, scenario);
+    seeds("no_answered_deposit_is_lost_and_none_is_counted_twice", 40, scenario);
 }
 
 const ACCOUNTS: usize = 3;

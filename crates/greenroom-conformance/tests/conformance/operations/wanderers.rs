@@ -229,7 +229,7 @@ fn resets(nemesis: Nemesis, _: &Cluster) -> Nemesis {
 fn while_no_node_dies_an_actor_that_moves_loses_nothing_and_runs_nothing_twice() {
     let name = "while_no_node_dies_an_actor_that_moves_loses_nothing_and_runs_nothing_twice";
     let nodes = (THREE, Checks::default());
-    seeds(name, 100, |seed| scenario((seed, Faults::none()), nodes, Keeps::Everything, resets));
+    seeds(name, 50, |seed| scenario((seed, Faults::none()), nodes, Keeps::Everything, resets));
 }
 
 #[test]
