@@ -15,7 +15,6 @@ use self::judged::Fair;
 use crate::hall::Hall;
 use crate::judge::Judges;
 use crate::reach::Reach;
-use crate::report::actor_of;
 use crate::run::Tell;
 use crate::vigil::Vigil;
 use crate::watch::{Noticed, Watch};
@@ -206,6 +205,9 @@ impl Driver {
             let chosen = choose(&name, &enabled, default).map(|chosen| enabled[chosen]);
             self.enabled = enabled;
             let Some(step) = chosen else { return Ok(Ended::GivenUp) };
+            if !self.world.is_explored() {
+                self.vigil.know(step.at, || self.name(&step));
+            }
             match step.kind {
                 Kind::Time => self.perform_time(&step).await?,
                 _ => self.perform(&step)?,
@@ -283,13 +285,7 @@ impl Driver {
         if let Kind::Fault(fault) = step.kind {
             self.reach.faults.spend(fault);
         }
-        let vigil = self.vigil.clone();
-        vigil.know(step.at, || self.who_acts(step));
-        vigil.step(step.at, || self.act_out(step))?;
-        self.take_panics(step)
-    }
-
-    fn act_out(&mut self, step: &Step) -> Result<(), Violated> {
+        self.vigil.begin_step(step.at);
         let polled = match step.kind {
             Kind::Client => Some((step.at - 1) as u32),
             _ => match self.watch.step(|| self.stage.perform(step)) {
@@ -297,12 +293,10 @@ impl Driver {
                 Performed::Whole => None,
             },
         };
-        polled.map_or(Ok(()), |number| self.poll_client(number, step.number))
-    }
-
-    /// Who acts in a step that comes.
-    fn who_acts(&self, step: &Step) -> String {
-        if step.kind == Kind::Client && step.at == 1 { "the test".to_owned() } else { actor_of(&self.name(step)) }
+        let ended = polled.map_or(Ok(()), |number| self.poll_client(number, step.number));
+        self.vigil.end_step();
+        ended?;
+        self.take_panics(step)
     }
 
     /// What has gone wrong in this step.

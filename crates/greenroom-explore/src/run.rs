@@ -276,6 +276,7 @@ impl Subject {
             began: Vec::with_capacity(self.choices.get()),
             names: Vec::new(),
             known: self.known.clone(),
+            vigil: self.vigil.clone(),
         };
         let picks = Rc::new(RefCell::new(picks));
         let world = World::new(hall.node(), self.kinds.clone(), picks.clone());
@@ -364,6 +365,7 @@ struct Picks {
     names: Vec<(u64, String)>,
     /// Turns whose names are known.
     known: Rc<RefCell<Numbers>>,
+    vigil: Rc<Vigil>,
 }
 
 impl Course for Rc<RefCell<Picks>> {
@@ -433,8 +435,13 @@ impl Picks {
             let Step { at, number, .. } = enabled[chosen];
             self.began.push(Began { at, number });
             // Other runs are not counted.
-            if matches!(self.plan, Plan::Chooser(_)) && self.known.borrow_mut().insert(number) {
-                self.names.push((number, names(&enabled[chosen])));
+            let is_counted = matches!(self.plan, Plan::Chooser(_));
+            if is_counted && self.known.borrow_mut().insert(number) {
+                let name = names(&enabled[chosen]);
+                self.vigil.know(at, || name.clone());
+                self.names.push((number, name));
+            } else if !is_counted {
+                self.vigil.know(at, || names(&enabled[chosen]));
             }
         }
         let number = enabled[chosen].number;

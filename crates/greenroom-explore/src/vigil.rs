@@ -9,6 +9,7 @@ use std::thread;
 use std::time::Duration;
 
 use crate::numbers::Numbers;
+use crate::report::actor_of;
 
 /// What one thread does that runs schedules.
 pub(crate) struct Vigil {
@@ -41,22 +42,24 @@ impl Vigil {
         Self { pulse, known: RefCell::default() }
     }
 
-    /// Hears what somebody is called, if it does not know.
-    pub(crate) fn know(&self, at: u64, name: impl FnOnce() -> String) {
+    /// Hears by a step's name what an actor is called, if it does not know.
+    pub(crate) fn know(&self, at: u64, step: impl FnOnce() -> String) {
         if self.known.borrow_mut().insert(at) {
-            locked(&self.pulse.names).insert(at, name());
+            locked(&self.pulse.names).insert(at, actor_of(&step()));
         }
     }
 
-    /// Runs a step of whom this hash stands for.
-    pub(crate) fn step<R>(&self, at: u64, run: impl FnOnce() -> R) -> R {
+    /// A step begins of whom this hash stands for.
+    pub(crate) fn begin_step(&self, at: u64) {
         let Pulse { steps, at: of, .. } = &*self.pulse;
         // No other thread writes them.
         steps.store(steps.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
         of.store(at, Ordering::Relaxed);
-        let result = run();
-        of.store(0, Ordering::Relaxed);
-        result
+    }
+
+    /// It has ended.
+    pub(crate) fn end_step(&self) {
+        self.pulse.at.store(0, Ordering::Relaxed);
     }
 }
 
@@ -67,8 +70,11 @@ impl Pulse {
     }
 
     fn told(&self) -> String {
-        let names = locked(&self.names);
-        let who = names.get(&self.at.load(Ordering::Relaxed)).map_or("somebody", String::as_str);
+        let who = match self.at.load(Ordering::Relaxed) {
+            1 => "the test".to_owned(),
+            client if client <= u64::from(u32::MAX) => format!("client {}", client - 1),
+            actor => locked(&self.names).get(&actor).cloned().unwrap_or_else(|| "somebody".to_owned()),
+        };
         format!(
             "{}: {who} has been in one step for {} s: a loop that does not await, or something that blocks; if it has to, let \
              `#[blocking]` have it\n",
@@ -124,18 +130,24 @@ const LOOKS_PATIENT: u32 = 10;
 mod tests {
     use super::*;
 
+    const ADA: u64 = 1 << 40;
+
     #[test]
     fn who_does_not_end_a_step_is_named_once() {
         let (vigil, mut found) = (Vigil::begin("bank".to_owned()), Found::default());
         let looks = |found: &mut Found| (0..40).filter_map(|_| found.look(&vigil.pulse)).collect::<Vec<_>>();
-        vigil.know(7, || "account/ada".to_owned());
-        let told = vigil.step(7, || looks(&mut found));
+        vigil.know(ADA, || "account/ada.add<client 1".to_owned());
+        vigil.begin_step(ADA);
+        let told = looks(&mut found);
         assert_eq!(told.len(), 1, "{told:?}");
         assert!(told[0].starts_with("bank: account/ada has been in one step for 10 s"), "{told:?}");
+        vigil.end_step();
         assert_eq!(looks(&mut found), [""; 0], "it has ended");
         for _ in 0..40 {
-            let told = vigil.step(7, || found.look(&vigil.pulse));
-            assert_eq!(told, None, "each is another step");
+            vigil.begin_step(ADA);
+            assert_eq!(found.look(&vigil.pulse), None, "each is another step");
         }
+        vigil.begin_step(3);
+        assert!(looks(&mut found)[0].starts_with("bank: client 2 has been"));
     }
 }
