@@ -211,7 +211,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         "|| !monitors.is_empty();",
         "|| (!monitors.is_empty() && !mutated!());",
     )
-    .noticed_by("judges", "a_monitor_sees_turns_and_their_arguments"),
+    .noticed_by("judges", "a_monitor_hears_schedules_of_which_nothing_is_told"),
     mutant(
         "answers are not compared with those of serial runs",
         "run.rs",

@@ -55,6 +55,34 @@ fn a_monitor_sees_turns_and_their_arguments() {
     assert_eq!(failure.violated(), "OnItsWay: 7 on its way at once");
 }
 
+/// Small amounts first.
+#[derive(Default)]
+struct Rising(i64);
+
+impl Monitor for Rising {
+    fn saw(&mut self, event: &Event<'_>) -> Verdict {
+        match event.argument("amount").filter(|_| event.begins("account", "add")) {
+            Some(amount) if amount < self.0 => return Verdict::Violated(format!("{amount} behind {}", self.0)),
+            Some(amount) => self.0 = amount,
+            None => {}
+        }
+        Verdict::Cold
+    }
+}
+
+#[test]
+fn a_monitor_hears_schedules_of_which_nothing_is_told() {
+    let failure = bank().schedules(20).check(|world| async move {
+        for amount in [1, 2] {
+            let account = AccountRef::of(&world, "ada");
+            world.client(async move { drop(account.add(amount).await) });
+        }
+        world.monitor::<Rising>();
+    });
+    let failure = failure.expect_err("the second one comes first");
+    assert_eq!((failure.violated(), failure.schedule() > 1), ("Rising: 1 behind 2", true), "{failure}");
+}
+
 #[test]
 fn a_monitor_that_is_hot_in_the_end_is_a_violation() {
     let failure = bank().schedules(20).check(|world| async move {
