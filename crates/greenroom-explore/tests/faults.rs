@@ -112,6 +112,7 @@ fn a_crash_takes_what_actors_have_in_memory_and_the_calls_that_are_under_way() {
     let crash = failure.to_string().lines().find(|line| line.contains("crash ")).map(str::to_owned);
     assert!(crash.is_some_and(|line| line.contains("with account/ada")), "who sat there is told: {failure}");
     assert!(failure.mermaid().contains("with account/ada"), "{}", failure.mermaid());
+    assert!(failure.page().contains("gone with its node"), "an actor is not what it was before it was lost");
     let failure = bank().faults("crash").check(|world| async move {
         let account = AccountRef::of(&world, "ada");
         world.client(async move {

@@ -95,9 +95,12 @@ impl Story {
         }
         let mut before: BTreeMap<&str, &str> = BTreeMap::new();
         for (scene, step) in scenes.iter_mut().zip(steps) {
-            for (actor, state) in &step.states {
+            let gone = events.iter().filter(|event| event.step == step.number).flat_map(gone);
+            let gone = gone.filter(|actor| before.contains_key(*actor)).map(|actor| (actor, GONE)).collect::<Vec<_>>();
+            let states = step.states.iter().map(|(actor, state)| (actor.as_str(), state.as_str()));
+            for (actor, state) in gone.into_iter().chain(states) {
                 if before.insert(actor, state) != Some(state) {
-                    scene.states.push((lanes.of(actor), state.clone()));
+                    scene.states.push((lanes.of(actor), state.to_owned()));
                 }
             }
         }
@@ -146,6 +149,15 @@ impl Story {
             wanted.extend((0..at).rev().find(|before| self.steps[*before].lane == lane));
         }
     }
+}
+
+/// The actors that go with their node.
+fn gone(event: &Event) -> impl Iterator<Item = &str> {
+    let gone: &[String] = match &event.what {
+        Happened::Fault { what, actors } if !what.starts_with("skew ") => actors,
+        _ => &[],
+    };
+    gone.iter().map(String::as_str)
 }
 
 /// Who waits for an answer that did not come.
@@ -222,6 +234,8 @@ const DEEDS: [&str; 13] =
     ["wake", "read", "write", "commit", "crash", "lose", "late", "idle", "store", "pause", "move", "repeat", "skew"];
 /// Those of nodes.
 const OF_NODES: [&str; 3] = ["crash", "pause", "skew"];
+/// What an actor is whose node is lost, until it begins anew.
+const GONE: &str = "gone with its node";
 /// Of this form of a story.
 const VERSION: u32 = 1;
 
