@@ -1,7 +1,7 @@
 //! Files that are read again when they change.
 
 use std::fs::File;
-use std::io::Read;
+use std::io::{ErrorKind, Read};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
@@ -97,7 +97,15 @@ fn read(sources: &[Source]) -> ([u8; 32], Result<Vec<Vec<u8>>, Error>) {
 
 fn read_one(source: &Source) -> Result<Vec<u8>, Error> {
     let unreadable = |reason: String| Error::Unreadable { what: source.what, path: source.path.clone(), reason };
-    let file = File::open(&source.path).map_err(|error| unreadable(error.to_string()))?;
+    let file = File::open(&source.path).map_err(|error| {
+        unreadable(match error.kind() {
+            ErrorKind::NotFound => {
+                format!("{error}; a path is looked for from the folder in which the node was started")
+            }
+            ErrorKind::PermissionDenied => format!("{error}; let the user whom the node runs as read it"),
+            _ => error.to_string(),
+        })
+    })?;
     let mut content = Vec::new();
     file.take(FILE_LEN_MAX + 1).read_to_end(&mut content).map_err(|error| unreadable(error.to_string()))?;
     if content.len() as u64 > FILE_LEN_MAX {
@@ -139,6 +147,13 @@ mod tests {
         assert_eq!(*watched.current(), 3);
         write("3");
         assert!(matches!(watched.look(), Look::Renewed));
+    }
+
+    #[test]
+    fn a_file_that_is_not_there_is_refused_with_where_it_is_looked_for() {
+        let source = Source { what: "a number", path: "no-such-folder/number".into() };
+        let error = Watched::open(vec![source], number).err().unwrap();
+        assert!(error.to_string().contains("the folder in which the node was started"), "{error}");
     }
 
     #[test]

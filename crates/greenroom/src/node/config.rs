@@ -253,18 +253,42 @@ impl ConsoleMode {
 
 /// Durations as seconds, whole or not.
 pub(crate) mod seconds {
+    use std::fmt;
     use std::time::Duration;
 
-    use serde::{Deserialize, Deserializer, Serializer};
+    use serde::de::{Error, Visitor};
+    use serde::{Deserializer, Serializer};
 
     pub(crate) fn serialize<S: Serializer>(duration: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_f64(duration.as_secs_f64())
     }
 
     pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
-        let seconds = f64::deserialize(deserializer)?;
-        Duration::try_from_secs_f64(seconds)
-            .map_err(|error| serde::de::Error::custom(format_args!("{seconds} is no number of seconds: {error}")))
+        deserializer.deserialize_f64(Seconds)
+    }
+
+    /// Reads them.
+    struct Seconds;
+
+    impl Visitor<'_> for Seconds {
+        type Value = Duration;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a number of seconds without a unit, such as 4 or 0.5")
+        }
+
+        fn visit_f64<E: Error>(self, seconds: f64) -> Result<Duration, E> {
+            Duration::try_from_secs_f64(seconds)
+                .map_err(|error| E::custom(format_args!("{seconds} is no number of seconds: {error}")))
+        }
+
+        fn visit_i64<E: Error>(self, seconds: i64) -> Result<Duration, E> {
+            self.visit_f64(seconds as f64)
+        }
+
+        fn visit_u64<E: Error>(self, seconds: u64) -> Result<Duration, E> {
+            Ok(Duration::from_secs(seconds))
+        }
     }
 }
 
