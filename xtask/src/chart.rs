@@ -126,6 +126,14 @@ const REFUSED: &[(&[&str], &str)] = &[
     (&["insecureListen=true", "autoscaling.enabled=true", "autoscaling.maxReplicas=2"], "maxReplicas is below"),
     (&["insecureListen=true", "config=drain_timeout = 5"], "drain_timeout in config is written by the chart already"),
     (
+        &["insecureListen=true", "store=redis://a", "config=store = \"redis://b\""],
+        "store in config is written by the chart already",
+    ),
+    (
+        &["insecureListen=true", "geo.enabled=true", "geo.clusters.greenroom={a:1}", "config=[geo]\nepoch = 2"],
+        "[geo] in config is written by the chart already",
+    ),
+    (
         &["insecureListen=true", "table=redis://a", "config=[stores]\nsmall = \"kube:games\""],
         "config names a store kube: and neither table nor store is one",
     ),

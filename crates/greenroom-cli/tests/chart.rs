@@ -21,9 +21,11 @@ fn an_api_server_takes_all_that_the_chart_renders() {
     let Some(server) = unless_missing(KubeApiserver::start()) else { return };
     let cluster = Cluster::with_records(&server);
     let mut taken = BTreeMap::new();
-    for render in ["geo", "insecure", "own-program", "production", "secrets", "small"] {
+    cluster.namespace("states");
+    for render in ["apart", "geo", "insecure", "own-program", "production", "secrets", "small"] {
         for (kind, yaml) in objects(render) {
-            let Some(path) = path(&kind, NAMESPACE) else {
+            let named = yaml.lines().find_map(|line| line.strip_prefix("  namespace: "));
+            let Some(path) = path(&kind, named.unwrap_or(NAMESPACE)) else {
                 assert!(FOREIGN.contains(&kind.as_str()), "{kind} has no path here");
                 continue;
             };

@@ -26,11 +26,15 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{ .Values.table | default (printf "kube:%s?store=%s" .Release.Namespace (include "greenroom.name" .)) }}
 {{- end }}
 
-{{/* Whether nodes speak with the API server: for the table, or for states. */}}
+{{/* The namespaces in which nodes keep records by the API server, with commas: those of the table, and of states. */}}
 {{- define "greenroom.kube" -}}
-{{- if or (hasPrefix "kube:" (include "greenroom.table" .)) (hasPrefix "kube:" .Values.store) -}}
-yes
+{{- $spaces := list -}}
+{{- range list (include "greenroom.table" .) .Values.store -}}
+{{- if hasPrefix "kube:" . -}}
+{{- $spaces = append $spaces (regexReplaceAll "[?].*$" (trimPrefix "kube:" .) "") -}}
 {{- end -}}
+{{- end -}}
+{{ uniq $spaces | join "," }}
 {{- end }}
 
 {{- define "greenroom.certificate" -}}
@@ -82,6 +86,13 @@ gateways = {{ $gateways | toJson }}
 {{- if not (or .Values.tokens.secretName (regexMatch "(?m)^\\s*(\\[\\[auth\\.|\\[auth[.\\]]|auth\\s*[.=])" .Values.config)) -}}
 {{- fail "the door listens beyond loopback and takes no credentials: set tokens.secretName or [auth] in config, or insecureListen=true in a network that is closed by other means" -}}
 {{- end -}}
+{{- end -}}
+{{- $top := regexSplit "(?m)^\\s*\\[" .Values.config 2 | first -}}
+{{- if and .Values.store (regexMatch "(?m)^\\s*[\"']?store[\"']?\\s*=" $top) -}}
+{{- fail "store in config is written by the chart already: leave it out there, or in store" -}}
+{{- end -}}
+{{- if and .Values.geo.enabled (regexMatch "(?m)^\\s*(\\[geo(\\.clusters[.\\]]|\\])|geo\\s*[.=])" .Values.config) -}}
+{{- fail "[geo] in config is written by the chart already: set geo.epoch, geo.clusters and geo.authorities; what else is about geo has tables of its own, as [geo.kinds.KIND]" -}}
 {{- end -}}
 {{- if regexMatch "(?m)^\\s*[\"']?drain_timeout[\"']?\\s*=" .Values.config -}}
 {{- fail "drain_timeout in config is written by the chart already: set drainTimeout" -}}
