@@ -62,10 +62,16 @@ fn measure(bench: &Bench) -> Result<(), String> {
     outcome.verdict()
 }
 
-/// Refuses a file that cannot be written before the run that it is for.
+/// Refuses a file that cannot be written before the run that it is for, and leaves none for a run that fails.
 fn check_place(file: &Path) -> Result<(), String> {
+    let was_there = file.exists();
     let opened = OpenOptions::new().create(true).append(true).open(file);
-    opened.map(drop).map_err(|error| format!("cannot write {}: {error}", file.display()))
+    opened.map_err(|error| format!("cannot write {}: {error}", file.display()))?;
+    if !was_there {
+        // Who cannot take it away has it empty until the run has ended.
+        drop(std::fs::remove_file(file));
+    }
+    Ok(())
 }
 
 fn exit(result: Result<(), String>) -> ExitCode {
@@ -75,5 +81,22 @@ fn exit(result: Result<(), String>) -> ExitCode {
             eprintln!("greenroom bench: {message}");
             ExitCode::FAILURE
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_is_checked_and_left_as_it_is() {
+        let folder = tempfile::tempdir().unwrap();
+        let (new, old) = (folder.path().join("new.json"), folder.path().join("old.json"));
+        std::fs::write(&old, "{}").unwrap();
+        assert_eq!((check_place(&new), check_place(&old)), (Ok(()), Ok(())));
+        assert!(!new.exists());
+        assert_eq!(std::fs::read_to_string(&old).unwrap(), "{}");
+        let refused = check_place(&folder.path().join("none/new.json")).unwrap_err();
+        assert!(refused.contains("none/new.json"), "{refused}");
     }
 }
