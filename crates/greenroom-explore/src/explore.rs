@@ -250,7 +250,7 @@ impl Explore {
     #[track_caller]
     pub fn run<F: Future<Output = ()> + 'static>(self, body: impl Fn(World) -> F + Send + Sync + 'static) {
         match self.check(body) {
-            Ok(explored) => println!("{}: {explored}", test_name()),
+            Ok(explored) => println!("{}: {explored}{}", test_name(), advice(OPT_LEVEL, explored.took)),
             Err(failure) => panic!("{}", told(&failure)),
         }
     }
@@ -446,6 +446,16 @@ fn no_schedule(replay: &str, error: &str) -> String {
     )
 }
 
+/// What makes a test quicker that took so long, in a program that is optimised so far.
+fn advice(opt_level: &str, took: Duration) -> &'static str {
+    match opt_level {
+        "0" if took > LONG => {
+            "; several times as many in a second with `[profile.dev.package.\"*\"]` and `opt-level = 1` in Cargo.toml"
+        }
+        _ => "",
+    }
+}
+
 /// The number in an environment variable.
 fn number_of(name: &str) -> Option<u64> {
     let text = env::var(name).ok()?;
@@ -454,3 +464,20 @@ fn number_of(name: &str) -> Option<u64> {
 
 /// Nodes that actors sit on where something may go wrong.
 const NODES: u64 = 3;
+/// Of this crate, by its build script.
+const OPT_LEVEL: &str = env!("GREENROOM_EXPLORE_OPT_LEVEL");
+/// Who waits no longer than this for a test wants no advice.
+const LONG: Duration = Duration::from_secs(1);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slow_test_that_is_not_optimised_says_what_helps() {
+        assert!(advice("0", Duration::from_secs(3)).contains("opt-level = 1"));
+        assert_eq!(advice("0", Duration::from_millis(3)), "");
+        assert_eq!(advice("1", Duration::from_secs(3)), "");
+        assert_ne!(OPT_LEVEL, "", "the build script says it");
+    }
+}
