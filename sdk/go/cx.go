@@ -382,8 +382,8 @@ func stream[R any](c Caller, to target, method string, with any) iter.Seq2[R, er
 		}
 		for {
 			written, err := in.take(c)
-			if s, _ := c.scope(); s != nil && err == nil {
-				err = l.check(s)
+			if s, t := c.scope(); s != nil && err == nil {
+				err = l.check(s, t)
 			}
 			var item R
 			if err == nil && written == nil {

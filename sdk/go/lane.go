@@ -174,19 +174,19 @@ func (l *lane) put(kind byte, body func(*batch)) int {
 	return size
 }
 
-// check says why a seat or the session may no longer act.
-func (l *lane) check(s *seat) error {
+// check says why a seat, its turn or the session may no longer act.
+func (l *lane) check(s *seat, t *turn) error {
 	if l.session.isOver() {
 		l.session.lose("its lease is over")
 	}
-	if s != nil && s.isDead() {
+	if s != nil && s.isDead() || t != nil && t.life.isFenced() {
 		return ErrFenced
 	}
 	return nil
 }
 
 // pay sends a frame of a seat's, or of nobody's, that costs credit, when there is room.
-func (l *lane) pay(c context.Context, s *seat, kind byte, body func(*batch)) error {
+func (l *lane) pay(c context.Context, s *seat, t *turn, kind byte, body func(*batch)) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.sent >= l.granted {
@@ -199,7 +199,7 @@ func (l *lane) pay(c context.Context, s *seat, kind byte, body func(*batch)) err
 			l.room.Wait()
 			// The lease may have ended meanwhile.
 			l.mu.Unlock()
-			err := l.check(s)
+			err := l.check(s, t)
 			l.mu.Lock()
 			if err != nil {
 				return err

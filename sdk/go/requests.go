@@ -3,7 +3,7 @@ package greenroom
 // call sends a Call; 0 is the number of a one-way message.
 func (l *lane) call(c Caller, number uint64, to target, method string, arguments []byte) error {
 	s, t := c.scope()
-	if err := l.check(s); err != nil {
+	if err := l.check(s, t); err != nil {
 		return err
 	}
 	var turnNumber uint64
@@ -23,15 +23,15 @@ func (l *lane) call(c Caller, number uint64, to target, method string, arguments
 		l.put(tDefine, func(b *batch) { b.varint(route).text(to.kind).text(method).varint(uint64(to.version)) })
 	}
 	l.mu.Unlock()
-	return l.pay(c, s, tCall, func(b *batch) {
+	return l.pay(c, s, t, tCall, func(b *batch) {
 		b.varint(number).varint(turnNumber).varint(route).text(to.key).varint(left(c)).block(laden).bytes(arguments)
 	})
 }
 
 // request sends what is answered, and waits for the answer.
 func (l *lane) request(c Caller, send func(uint64) error) (byte, []byte, error) {
-	s, _ := c.scope()
-	if err := l.check(s); err != nil {
+	s, t := c.scope()
+	if err := l.check(s, t); err != nil {
 		return 0, nil, err
 	}
 	got := make(chan answer, 1)
@@ -52,7 +52,7 @@ func (l *lane) request(c Caller, send func(uint64) error) (byte, []byte, error) 
 	}
 	select {
 	case found := <-got:
-		if err := l.check(s); err != nil {
+		if err := l.check(s, t); err != nil {
 			return 0, nil, err
 		}
 		return found.status, found.payload, found.err
@@ -76,8 +76,8 @@ func (l *lane) ask(c Caller, operation byte, what map[string]any) ([]byte, error
 	if err != nil {
 		return nil, err
 	}
-	s, _ := c.scope()
-	status, reply, err := l.request(c, func(number uint64) error { return l.pay(c, s, tAsk, body(number)) })
+	s, t := c.scope()
+	status, reply, err := l.request(c, func(number uint64) error { return l.pay(c, s, t, tAsk, body(number)) })
 	if err == nil && status != sOK {
 		err = decode(status, reply)
 	}
@@ -86,15 +86,15 @@ func (l *lane) ask(c Caller, operation byte, what map[string]any) ([]byte, error
 
 // tell is ask of what is not answered.
 func (l *lane) tell(c Caller, operation byte, what map[string]any) error {
-	s, _ := c.scope()
-	if err := l.check(s); err != nil {
+	s, t := c.scope()
+	if err := l.check(s, t); err != nil {
 		return err
 	}
 	body, err := l.asking(c, operation, what)
 	if err != nil {
 		return err
 	}
-	return l.pay(c, s, tAsk, body(0))
+	return l.pay(c, s, t, tAsk, body(0))
 }
 
 func (l *lane) asking(c Caller, operation byte, what map[string]any) (func(uint64) func(*batch), error) {

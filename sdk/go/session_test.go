@@ -28,15 +28,21 @@ func (c *tally) BreakOff(*Cx, None) (int, error) {
 
 // asker shows a test what its turns get, and goes on as that says.
 type asker struct {
-	steps     int
-	got, goes chan error
+	steps              int
+	got, goes, leaving chan error
 }
 
-// got has what turns of a test's askers get, goes what they wait for.
-var got, goes chan error
+// got has what turns of a test's askers get, goes what they wait for, and leaving, if it is there, what their end waits for.
+var got, goes, leaving chan error
 
 // Activated has an asker stay with its own test: code of a turn that was cut may go on beyond it.
-func (a *asker) Activated(*Cx) error { a.got, a.goes = got, goes; return nil }
+func (a *asker) Activated(*Cx) error { a.got, a.goes, a.leaving = got, goes, leaving; return nil }
+
+func (a *asker) Deactivating(*Cx, string) {
+	if a.leaving != nil {
+		<-a.leaving
+	}
+}
 
 func (a *asker) Ask(cx *Cx, _ None) (None, error) {
 	for range 2 {
@@ -50,6 +56,9 @@ func (a *asker) Begin(*Cx, None) (None, error) {
 	a.got <- errors.New("it has begun")
 	return None{}, nil
 }
+
+// Look is a read that acts.
+func (a asker) Look(cx *Cx, _ None) (None, error) { return a.Act(cx, None{}) }
 
 func (a *asker) Act(cx *Cx, _ None) (None, error) {
 	a.got <- nil
@@ -328,6 +337,21 @@ func TestL11ADeadTurnAsksInVainAndItsActorDoesNotWaitForIt(t *testing.T) {
 	goes <- nil
 	isFenced(t, 3)
 	p.isQuiet()
+}
+
+func TestL11ADeadReadAsksInVainWhileItsSeatsEndTakesItsTime(t *testing.T) {
+	leaving = make(chan error)
+	defer func() { leaving = nil }()
+	p := asking(t)
+	p.turn("look", None{})
+	next(t, got)
+	p.say(tDeactivate, func(b *batch) { b.varint(1).u8(1).u8(2) })
+	p.isQuiet()
+	goes <- nil
+	isFenced(t, 3)
+	p.isQuiet()
+	close(leaving)
+	p.hear(tReleased)
 }
 
 func TestL11ATurnThatIsCutBeforeItBeginsDoesNotBegin(t *testing.T) {

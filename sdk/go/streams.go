@@ -71,7 +71,7 @@ func (o *outlet) give(next func() (any, error, bool), sent *uint64) error {
 		if err != nil {
 			return cannotWrite("an item of a stream of "+o.seat.name(), item, o.codec, err)
 		}
-		if err := o.seat.lane.pay(o.seat.context, o.seat, tStreamItem, func(b *batch) { b.varint(o.number).varint(*sent).bytes(written) }); err != nil {
+		if err := o.seat.lane.pay(o.seat.context, o.seat, nil, tStreamItem, func(b *batch) { b.varint(o.number).varint(*sent).bytes(written) }); err != nil {
 			return err
 		}
 		*sent++
@@ -82,12 +82,12 @@ func (o *outlet) give(next func() (any, error, bool), sent *uint64) error {
 func (o *outlet) step(next func() (any, error, bool)) (item any, more bool, err error) {
 	o.seat.steps.RLock()
 	defer o.seat.steps.RUnlock()
-	if err = o.seat.lane.check(o.seat); err != nil {
+	if err = o.seat.lane.check(o.seat, nil); err != nil {
 		return nil, false, err
 	}
 	defer panicsAsError(&err)
 	item, said, more := next()
-	if err = o.seat.lane.check(o.seat); err == nil && more {
+	if err = o.seat.lane.check(o.seat, nil); err == nil && more {
 		err = said
 	}
 	return item, more, err

@@ -153,7 +153,7 @@ func (t *turn) run() {
 		}
 		defer t.seat.steps.Unlock()
 		// During a stream's step the lease may have ended, or the turn may have been cut.
-		if hasWaited && l.check(t.seat) != nil {
+		if hasWaited && l.check(t.seat, t) != nil {
 			return
 		}
 		t.seat.exclusive.Store(t)
