@@ -50,8 +50,10 @@ impl TableStore {
             Action::DeleteLease { node } => {
                 let key = self.lease_key(node);
                 if let Ok(Some(found)) = self.noted(self.store.read(&key, self.timeout)).await {
-                    // The next one who looks tries again.
-                    let _ = self.noted(self.store.delete(&key, &found.version, self.timeout)).await;
+                    let deleted = self.noted(self.store.delete(&key, &found.version, self.timeout)).await;
+                    if let Some(error) = deleted.err().filter(|error| !error.is_conflict()) {
+                        tracing::warn!(%error, "a lease of a node that is gone is left; the next one who looks tries again");
+                    }
                 }
                 None
             }
