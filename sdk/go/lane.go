@@ -179,11 +179,14 @@ func (l *lane) check(s *seat, t *turn) error {
 	if l.session.isOver() {
 		l.session.lose("its lease is over")
 	}
-	if s != nil && s.isDead() || t != nil && t.life.isFenced() {
+	if isFenced(s, t) {
 		return ErrFenced
 	}
 	return nil
 }
+
+// isFenced says whether what a seat or its turn asks must fail: a turn that was cut asks in vain also while its seat's end takes its time.
+func isFenced(s *seat, t *turn) bool { return s != nil && s.isDead() || t != nil && t.isCut.Load() }
 
 // pay sends a frame of a seat's, or of nobody's, that costs credit, when there is room.
 func (l *lane) pay(c context.Context, s *seat, t *turn, kind byte, body func(*batch)) error {

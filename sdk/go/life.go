@@ -2,7 +2,6 @@ package greenroom
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"time"
 )
@@ -31,13 +30,6 @@ func (l *life) cancel(cause error) {
 		l.end(cause)
 		l.stop()
 	}
-}
-
-// isFenced says whether its turn was cut: what that asks must fail, also while its seat's end takes its time.
-func (l *life) isFenced() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return errors.Is(l.cause, ErrFenced)
 }
 
 func (l *life) real() context.Context {

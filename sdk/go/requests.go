@@ -64,7 +64,7 @@ func (l *lane) request(c Caller, send func(uint64) error) (byte, []byte, error) 
 		delete(l.requests, number)
 		l.put(tCancelCall, func(b *batch) { b.varint(number) })
 	}
-	if s != nil && s.isDead() {
+	if isFenced(s, t) {
 		return 0, nil, ErrFenced
 	}
 	return 0, nil, gaveUp(c, ErrUnknown, "TimedOut")

@@ -85,6 +85,7 @@ func (l *lane) deactivate(r *reader) error {
 		for at, t := range l.turns {
 			if t.seat == s {
 				t.isEnded = true
+				t.isCut.Store(true)
 				t.life.cancel(ErrFenced)
 				delete(l.turns, at)
 			}

@@ -122,8 +122,8 @@ func asking(t *testing.T, set ...func(*peer)) *peer {
 	return p
 }
 
-// isFenced says that a turn got no more than this, so often.
-func isFenced(t *testing.T, times int) {
+// getsFenced says that a turn got no more than this, so often.
+func getsFenced(t *testing.T, times int) {
 	t.Helper()
 	for range times {
 		if err := next(t, got); !errors.Is(err, ErrFenced) {
@@ -150,7 +150,7 @@ func TestL2TurnsSeeErrFencedOnceTheLeaseIsOver(t *testing.T) {
 	p.called()
 	s, _ := p.session()
 	next(t, s.over)
-	isFenced(t, 2)
+	getsFenced(t, 2)
 	p.isQuiet()
 	if !strings.Contains(s.why.Error(), "the lease is over") {
 		t.Fatal(s.why)
@@ -164,7 +164,7 @@ func TestL2AnAwaitOfTheSDKLooksAtTheLeaseWhenItEnds(t *testing.T) {
 	s, _ := p.session()
 	s.lease.until.Store(0)
 	p.reply(request, 1)
-	isFenced(t, 2)
+	getsFenced(t, 2)
 	p.isQuiet()
 }
 
@@ -175,7 +175,7 @@ func TestL2WhatATurnAsksWhenTheLeaseIsOverDoesNotLeave(t *testing.T) {
 	s, _ := p.session()
 	s.lease.until.Store(0)
 	goes <- nil
-	isFenced(t, 3)
+	getsFenced(t, 3)
 	p.isQuiet()
 }
 
@@ -190,7 +190,7 @@ func TestL2WhatHasWaitedForRoomDoesNotLeaveWhenTheLeaseIsOver(t *testing.T) {
 	s, _ := p.session()
 	s.lease.until.Store(0)
 	p.say(tCredit, func(b *batch) { b.varint(1000) })
-	isFenced(t, 1)
+	getsFenced(t, 1)
 	p.isQuiet()
 }
 
@@ -256,7 +256,7 @@ func TestL2WhoConsumesAStreamLooksAtTheLeaseAtEachItem(t *testing.T) {
 	s, _ := p.session()
 	s.lease.until.Store(0)
 	say(1)
-	isFenced(t, 1)
+	getsFenced(t, 1)
 }
 
 func TestL4TheStateLeavesWithTheReplyInOneFrameIfItHasChanged(t *testing.T) {
@@ -292,7 +292,7 @@ func TestL5BeforeAHelloTurnsAreAbandonedAndSeatsDropped(t *testing.T) {
 	if ended, _ := again.said["ended"].(map[string]any); ended["session"] != int64(1) {
 		t.Fatal(again)
 	}
-	isFenced(t, 2)
+	getsFenced(t, 2)
 	next(t, p.joined)
 	p.seat(1, nil)
 	p.turn("begin", None{})
@@ -335,20 +335,31 @@ func TestL11ADeadTurnAsksInVainAndItsActorDoesNotWaitForIt(t *testing.T) {
 	p.say(tDeactivate, func(b *batch) { b.varint(1).u8(1).u8(2) })
 	p.hear(tReleased)
 	goes <- nil
-	isFenced(t, 3)
+	getsFenced(t, 3)
 	p.isQuiet()
 }
 
 func TestL11ADeadReadAsksInVainWhileItsSeatsEndTakesItsTime(t *testing.T) {
+	orders := map[string]func(*peer, uint64){
+		"it is cut":                           func(*peer, uint64) {},
+		"its caller has given up before that": func(p *peer, turn uint64) { p.say(tCancelTurn, func(b *batch) { b.varint(turn) }) },
+	}
+	for order, before := range orders {
+		t.Run(order, func(t *testing.T) { deadReadAsksInVain(t, before) })
+	}
+}
+
+func deadReadAsksInVain(t *testing.T, before func(*peer, uint64)) {
 	leaving = make(chan error)
 	defer func() { leaving = nil }()
 	p := asking(t)
-	p.turn("look", None{})
+	turn := p.turn("look", None{})
 	next(t, got)
+	before(p, turn)
 	p.say(tDeactivate, func(b *batch) { b.varint(1).u8(1).u8(2) })
 	p.isQuiet()
 	goes <- nil
-	isFenced(t, 3)
+	getsFenced(t, 3)
 	p.isQuiet()
 	close(leaving)
 	p.hear(tReleased)
@@ -450,5 +461,5 @@ func TestL1ALaneIsSaidToBeDroppedWhenItsSeatsAre(t *testing.T) {
 	if !l.isDead || len(l.seats) > 0 {
 		t.Fatal("its seats are there")
 	}
-	isFenced(t, 2)
+	getsFenced(t, 2)
 }

@@ -135,6 +135,7 @@ type turn struct {
 	life    life
 	cx      Cx
 	isEnded bool
+	isCut   atomic.Bool
 	// halts says that the turn's reliable actor ends with it.
 	halts bool
 	// jump is the state of a state machine from this turn on, if it says one.
