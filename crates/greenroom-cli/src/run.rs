@@ -2,9 +2,11 @@
 
 mod program;
 
+use std::convert::Infallible;
 use std::time::Duration;
 
 use clap::Args;
+use greenroom::Node;
 use greenroom::flags::NodeFlags;
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -48,6 +50,7 @@ pub(crate) fn run(command: &RunCommand) -> Result<(), String> {
         let mut host = Program::start(&command.program, &way)?;
         let ended = tokio::select! {
             ended = tend(&mut host, command, &way) => ended,
+            never = announce(&node) => match never {},
             _ = interrupt.recv() => Ok(()),
             _ = terminate.recv() => Ok(()),
         };
@@ -55,6 +58,21 @@ pub(crate) fn run(command: &RunCommand) -> Result<(), String> {
         node.stop().await;
         ended.and(stopped.map(|_| ()))
     })
+}
+
+/// Says when the program has come in, and with what: from then on its actors can be called.
+async fn announce(node: &Node) -> Infallible {
+    let mut seen = 0;
+    loop {
+        tokio::time::sleep(LOOK_AGAIN).await;
+        let new = node.events(EVENTS_LEN).into_iter().filter(|event| event.number > seen);
+        for event in new.collect::<Vec<_>>() {
+            seen = seen.max(event.number);
+            if event.event == "host-came" {
+                eprintln!("greenroom: {}", event.text);
+            }
+        }
+    }
 }
 
 /// Looks after the program: until it ends, or for ever if it is started again.
@@ -82,6 +100,8 @@ async fn tend(host: &mut Program, command: &RunCommand, way: &str) -> Result<(),
 }
 
 const DOOR_DEFAULT: &str = "127.0.0.1:7070";
+/// Events of a node that are looked through: more do not happen between two looks.
+const EVENTS_LEN: usize = 256;
 const LOOK_AGAIN: Duration = Duration::from_millis(200);
 /// Time for a host to give its actors back.
 const PATIENCE: Duration = Duration::from_secs(35);

@@ -377,7 +377,7 @@ impl Here {
     // Refusals.
 
     pub(crate) fn unknown_kind(&self, kind: &str) -> Refusal {
-        if self.parts().any(|part| part.has_had(kind)) {
+        if self.parts().any(|part| part.miss(kind)) {
             return Refusal::NoHost { kind: kind.to_owned() };
         }
         Refusal::UnknownKind { kind: kind.to_owned(), near: self.view().near_kinds(kind) }

@@ -46,6 +46,17 @@ pub(crate) trait Part: Any + Send + Sync {
         false
     }
 
+    /// Counts that `kind` was called, which no node has; whether it is one that hosts have offered.
+    fn miss(&self, kind: &str) -> bool {
+        let _ = kind;
+        false
+    }
+
+    /// How often kinds were missed since the node started.
+    fn missed(&self) -> Vec<(&'static str, u64)> {
+        Vec::new()
+    }
+
     /// Whether somebody offers `kind` at this node, though the cluster may not know of it yet.
     fn is_offered(&self, kind: &str) -> bool {
         let _ = kind;

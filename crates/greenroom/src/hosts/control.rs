@@ -24,6 +24,7 @@ use super::reads::Reads;
 use super::session::{FromShard, Session, Told};
 use super::settings::HostsConfig;
 use crate::here::Here;
+use crate::observe::events::Happened;
 
 /// A session, from its Hello to its end.
 ///
@@ -79,9 +80,11 @@ pub(super) async fn reside(here: &Arc<Here>, line: &mut Line, hello: Hello, peer
         misdescribed: BTreeMap::new(),
         answers: None,
         refused: BTreeMap::new(),
+        has_come: false,
     };
     let (code, reason) = control.live(line, &mut tells, &peer).await;
     tracing::info!(host = control.session.name, from = peer.from, reason, "a host's session is over");
+    control.tell_of_end(code, &reason, &peer);
     let _ = line.say(&FromNode::Goodbye { code, reason: &reason }).await;
     line.close();
     control.outlive(tells, peer).await;
@@ -102,6 +105,8 @@ struct Control {
     answers: Option<Answers>,
     /// Why offers are refused, by their indices: what stands in their way may go.
     refused: BTreeMap<u32, String>,
+    /// Whether something of it was taken.
+    has_come: bool,
 }
 
 /// What a host is told of its offers.
@@ -135,7 +140,7 @@ impl Control {
             if let Err(reason) = self.frames(line, peer) {
                 break reason;
             }
-            if let Err(error) = self.answer(line).await {
+            if let Err(error) = self.answer(line, peer).await {
                 break error.to_string();
             }
             tokio::select! {
@@ -295,7 +300,7 @@ impl Control {
     }
 
     /// Answers the offers, if this node's view of the cluster has what was taken of them: who hears the answer may call at once.
-    async fn answer(&mut self, line: &mut Line) -> io::Result<()> {
+    async fn answer(&mut self, line: &mut Line, peer: &Peer) -> io::Result<()> {
         let Some(answers) = self.answers.as_ref().filter(|answers| answers.left == 0 && !answers.frames.is_empty())
         else {
             return Ok(());
@@ -304,11 +309,26 @@ impl Control {
         let here = view.member(self.here.me()).map(|member| &member.kinds[..]).unwrap_or_default();
         let knows =
             |(name, version): &(String, u16)| here.iter().any(|kind| kind.name == *name && kind.version >= *version);
-        if answers.taken.iter().all(knows) {
-            line.write(&answers.frames).await?;
-            self.answers = Some(Answers::to(0));
+        if !answers.taken.iter().all(knows) {
+            return Ok(());
         }
+        line.write(&answers.frames).await?;
+        if !answers.taken.is_empty() {
+            let kinds = answers.taken.iter().map(|(kind, version)| format!("{kind} {version}")).collect();
+            self.has_come = true;
+            let (host, from) = (self.session.name.clone(), peer.from.clone());
+            self.here.happened(Happened::HostCame { host, from, kinds });
+        }
+        self.answers = Some(Answers::to(0));
         Ok(())
+    }
+
+    fn tell_of_end(&self, code: Closing, why: &str, peer: &Peer) {
+        if self.has_come {
+            let (host, from, why) = (self.session.name.clone(), peer.from.clone(), why.to_owned());
+            let by_itself = matches!(code, Closing::Done | Closing::Stopping);
+            self.here.happened(Happened::HostGone { host, from, why, by_itself });
+        }
     }
 
     /// Hears what the machine or a shard says; how the session has ended, if so.
@@ -361,6 +381,8 @@ impl Control {
                     return Ok(());
                 }
                 tracing::warn!(host, kind, reason, "a host's offer is refused");
+                let (host, kind, why) = (host.clone(), kind.clone(), reason.clone());
+                self.here.happened(Happened::HostRefused { host, kind, why });
             }
             _ => {
                 answers.left -= 1;

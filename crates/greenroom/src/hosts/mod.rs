@@ -30,7 +30,7 @@ mod topics;
 mod turn;
 mod visa;
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -67,8 +67,8 @@ pub(crate) struct Hosts {
     moved: Notify,
     /// Whether the row of the membership table is to be written.
     changed: Notify,
-    /// Foreign kinds that the cluster has had, as far as this node has seen.
-    met: Mutex<BTreeSet<&'static str>>,
+    /// Foreign kinds that the cluster has had, as far as this node has seen, and how often they were called when it had them no more.
+    met: Mutex<BTreeMap<&'static str, u64>>,
     /// The version of the cluster's view that this node goes by.
     viewed: watch::Sender<u64>,
     settings: Settings,
@@ -116,8 +116,17 @@ impl Hosts {
         self.plane.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn met(&self) -> MutexGuard<'_, BTreeMap<&'static str, u64>> {
+        self.met.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn offers<R>(&self, act: impl FnOnce(&mut Offers) -> R) -> R {
         act(&mut self.offers.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Counts that `kind` was called and no host has it; whether one has had it.
+    fn count_missed(&self, kind: &str) -> bool {
+        self.met().get_mut(kind).map(|missed| *missed += 1).is_some()
     }
 
     /// The hosts, for people.
@@ -153,13 +162,24 @@ impl Part for Hosts {
 
     fn viewed(&self, view: &Arc<ClusterView>) {
         let kinds = view.view.active().flat_map(|(_, member)| &member.kinds).filter(|kind| kind.is_foreign());
-        let met = kinds.filter_map(|kind| Kind::offered(&kind.name)).map(Kind::name);
-        self.met.lock().unwrap_or_else(PoisonError::into_inner).extend(met);
+        let mut met = self.met();
+        for kind in kinds.filter_map(|kind| Kind::offered(&kind.name)) {
+            met.entry(kind.name()).or_default();
+        }
+        drop(met);
         self.viewed.send_replace(view.view.version);
     }
 
     fn has_had(&self, kind: &str) -> bool {
-        self.met.lock().unwrap_or_else(PoisonError::into_inner).contains(kind)
+        self.met().contains_key(kind)
+    }
+
+    fn miss(&self, kind: &str) -> bool {
+        self.count_missed(kind)
+    }
+
+    fn missed(&self) -> Vec<(&'static str, u64)> {
+        self.met().iter().filter(|(_, missed)| **missed > 0).map(|(kind, missed)| (*kind, *missed)).collect()
     }
 
     fn is_offered(&self, kind: &str) -> bool {

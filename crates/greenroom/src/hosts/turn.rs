@@ -9,6 +9,7 @@ use greenroom_protocols::host::Cookie;
 use greenroom_wire::host::{Leave, Turn};
 use greenroom_wire::{ExtensionView, Status};
 
+use super::Hosts;
 use super::ask::Asked;
 use super::kind::{Foreign, ForeignMessage, ForeignReply};
 use super::lane::End;
@@ -150,6 +151,7 @@ async fn attempt(cx: &Cx, of: &mut Of<'_>, new: &NewTurn) -> Option<Result<(Stat
             }
             End::Refused(refusal) => {
                 if let Refusal::NoHost { .. } = refusal {
+                    cx.port.node.part::<Hosts>().count_missed(cx.kind());
                     end_current(Why::HostLost);
                 }
                 Some(Err(refusal.into()))
@@ -203,6 +205,9 @@ pub(super) async fn seated(cx: &Cx, foreign: &mut Foreign) -> Result<(), Refusal
         match seated.await {
             Ok(seated) => {
                 foreign.carried = None;
+                if let Err(Refusal::NoHost { .. }) = seated {
+                    cx.port.node.part::<Hosts>().count_missed(cx.kind());
+                }
                 return seated;
             }
             Err(asked) => asked.carry_out(cx, &mut Of::Exclusive(foreign)).await,

@@ -70,6 +70,7 @@ struct Gathering {
     doubtful: Recent,
     duplicates: Recent,
     saves: [Recent; 3],
+    missed: BTreeMap<&'static str, Recent>,
 }
 
 /// What is counted of a method.
@@ -108,6 +109,7 @@ impl Gathering {
             doubtful: Recent::default(),
             duplicates: Recent::default(),
             saves: Default::default(),
+            missed: BTreeMap::new(),
         }
     }
 
@@ -142,7 +144,18 @@ impl Gathering {
             memory: memory_of(here),
             certificate: certificate(here),
             kinds: kinds(&view.view),
+            missed: self.missed(here, passed),
         }
+    }
+
+    /// How often kinds were called in the last minute that hosts have offered and offer no more.
+    fn missed(&mut self, here: &Here, passed: Duration) -> Vec<(String, f64)> {
+        let missed = here.parts().flat_map(|part| part.missed()).map(|(kind, now)| {
+            let recent = self.missed.entry(kind).or_default();
+            recent.note(now, passed);
+            (kind.to_owned(), recent.minute)
+        });
+        missed.collect()
     }
 
     /// Saves of the last minute, those of them that were slow, and those that met a conflict.

@@ -92,6 +92,17 @@ async fn both_doors_of_two_nodes_answer_for_a_kind_that_a_host_offers_at_one_of_
         let problem = refused.problem(503, "unavailable");
         assert!(problem["detail"].as_str().is_some_and(|detail| detail.contains("no host offers")), "{problem}");
     }
+    // Who looks is told why.
+    while !one.findings().iter().any(|finding| finding.id == "no-host kind tally") {
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    let told: Vec<_> = one.events(usize::MAX).into_iter().filter(|event| event.event.starts_with("host-")).collect();
+    assert_eq!(
+        told.iter().rev().map(|event| &*event.event).collect::<Vec<_>>(),
+        ["host-came", "host-gone"],
+        "{told:?}"
+    );
+    assert!(told[1].text.contains("host test (process") && told[1].text.ends_with("offers tally 1"), "{told:?}");
     let _back = TestHost::serve(&path, TALLY).await;
     let mut answer = call(&first, "/tally/x/add", r#"{"n": 7}"#).await;
     while answer.status == 503 {

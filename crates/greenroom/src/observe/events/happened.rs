@@ -25,6 +25,12 @@ pub(crate) enum Happened {
     Suspected { node: String },
     /// This node stops as its lease is lost.
     LeaseLost { node: String, why: &'static str },
+    /// A host has come in, or has become able to offer more: these kinds of its are taken, with their versions.
+    HostCame { host: String, from: String, kinds: Vec<String> },
+    /// What a host offers is not taken.
+    HostRefused { host: String, kind: String, why: String },
+    /// A host's session is over; whether it has said goodbye.
+    HostGone { host: String, from: String, why: String, by_itself: bool },
     /// A turn has run for long.
     LongTurn { actor: String, turn: String, ran: Duration, queued: usize },
     /// A method keeps its thread from all other actors.
@@ -106,6 +112,18 @@ impl Happened {
             }
             Self::LeaseLost { node, why } => {
                 say("lease-lost", Bad, Subject::node(node), format!("this node stops: {why}"))
+            }
+            Self::HostCame { host, from, kinds } => {
+                let text = format!("host {host} ({from}) has come in and offers {}", kinds.join(", "));
+                say("host-came", Good, Subject::default(), text)
+            }
+            Self::HostRefused { host, kind, why } => {
+                let text = format!("what host {host} offers as {kind} is refused: {why}");
+                say("host-refused", Bad, Subject::kind(kind), text)
+            }
+            Self::HostGone { host, from, why, by_itself } => {
+                let level = if by_itself { Hint } else { Warn };
+                say("host-gone", level, Subject::default(), format!("host {host} ({from}) is gone: {why}"))
             }
             Self::LongTurn { actor, turn, ran, queued } => {
                 let text = format!("{turn} has run for {}, and {queued} messages wait behind it", Seconds(ran));

@@ -43,6 +43,8 @@ pub(crate) struct Facts {
     pub(crate) certificate: Option<Certificate>,
     /// What the nodes say of their kinds.
     pub(crate) kinds: Vec<Kind>,
+    /// Kinds that hosts have offered and that no node had when they were called; and how often they were in the last minute, about.
+    pub(crate) missed: Vec<(String, f64)>,
 }
 
 /// Where a member stands.

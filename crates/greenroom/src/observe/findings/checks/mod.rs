@@ -13,6 +13,7 @@ mod member_joining;
 mod member_silent;
 mod memory_full;
 mod method_failing;
+mod no_host;
 mod parked;
 mod reminders_late;
 mod reminders_refused;
@@ -41,6 +42,7 @@ pub(super) const CHECKS: &[Check] = &[
     member_silent::CHECK,
     memory_full::CHECK,
     method_failing::CHECK,
+    no_host::CHECK,
     parked::CHECK,
     reminders_late::CHECK,
     reminders_refused::CHECK,
