@@ -5,6 +5,7 @@ pub mod board;
 pub mod cache;
 pub mod cart;
 pub mod chat;
+pub mod document;
 pub mod fanout;
 pub mod limiter;
 pub mod matchmaking;
