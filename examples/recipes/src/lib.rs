@@ -7,6 +7,7 @@ pub mod cart;
 pub mod chat;
 pub mod document;
 pub mod fanout;
+pub mod gateway;
 pub mod limiter;
 pub mod matchmaking;
 pub mod scheduler;
