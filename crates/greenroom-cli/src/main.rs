@@ -150,10 +150,39 @@ enum Command {
     Bench(Box<greenroom_workloads::cli::Bench>),
 }
 
+impl Command {
+    /// Whether there is nothing left to do for it once nobody reads what it says.
+    fn only_tells(&self) -> bool {
+        let works_on = matches!(
+            self,
+            Self::Demo(_)
+                | Self::Node(_)
+                | Self::Run(_)
+                | Self::Relay(_)
+                | Self::Bench(_)
+                | Self::State(_)
+                | Self::Replay(_)
+        );
+        !works_on
+    }
+}
+
+/// Lets this process end when whoever reads its output has gone, as `head` does.
+fn end_with_the_reader() {
+    // SAFETY: no thread runs yet that could set another one, and what the system does by itself runs none of our code.
+    unsafe {
+        libc::signal(libc::SIGPIPE, libc::SIG_DFL);
+    }
+}
+
 fn main() -> ExitCode {
     let Program { command, log_format } = Program::parse();
     log::begin(log_format, matches!(command, Some(Command::Node(_) | Command::Run(_))));
-    let result = match command.unwrap_or(Command::Demo(demo::Demo::default())) {
+    let command = command.unwrap_or(Command::Demo(demo::Demo::default()));
+    if command.only_tells() {
+        end_with_the_reader();
+    }
+    let result = match command {
         Command::Demo(command) => demo::run(&command),
         Command::New(command) => new::run(&command),
         Command::Completions(command) => manual::complete(&command, Program::command()),

@@ -2,6 +2,7 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::net::UnixDatagram;
+use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -130,6 +131,17 @@ fn curl(line: &str) -> (u16, String) {
     }
     .unwrap_or_else(|error| panic!("{line}: {error}"));
     (answer.status().as_u16(), answer.body_mut().read_to_string().unwrap())
+}
+
+#[test]
+fn a_command_ends_without_a_word_when_nobody_reads_it_any_more() {
+    // More than a pipe holds.
+    let asked = ["completions", "bash"];
+    let mut child = Command::new(PROGRAM).args(asked).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+    assert_eq!(output.status.signal(), Some(libc::SIGPIPE), "{:?}", output.status);
 }
 
 #[test]

@@ -13,8 +13,8 @@ use crate::node::config::seconds;
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Reliability {
-    /// The journal's URL: `sqlite:PATH`, `postgres://..`, `etcd://..`, `kafka://..`, or `memory:`, which survives nothing. The same
-    /// journal for all nodes of the cluster. Needed by nodes that host reliable kinds.
+    /// The journal's URL: `sqlite:PATH`, `postgres://..`, `redis://..`, `etcd://..`, `kafka://..`, or `memory:`, which survives
+    /// nothing. The same journal for all nodes of the cluster. Needed by nodes that host reliable kinds.
     pub journal: String,
     /// Number of partitions, the same on all nodes and for ever; 64.
     pub partitions: u32,

@@ -96,7 +96,7 @@ pub(crate) async fn open(
         Some(journal) => (journal, true),
         None => {
             let opened = open_store(world, url).await.map_err(&failed)?;
-            let none = "it cannot commit several writes at once; use sqlite:, postgres:, etcd: or kafka:, or memory: for trials";
+            let none = "it cannot commit several writes at once; use sqlite:, postgres:, redis:, etcd: or kafka:, or memory: for trials";
             (opened.journal.ok_or_else(|| failed(none.to_owned()))?, opened.shared)
         }
     };
