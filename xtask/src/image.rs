@@ -47,10 +47,9 @@ pub(crate) fn run(options: &[&str]) -> Result<(), String> {
     step("the image", build.arg(&context))?;
     let archive = folder.join("greenroom.oci.tar");
     drop(fs::remove_file(&archive));
-    step(
-        "its archive",
-        buildah(&folder).args(["push", "--quiet", &image]).arg(format!("oci-archive:{}", archive.display())),
-    )?;
+    let mut push = buildah(&folder);
+    push.args(["push", "--quiet", "--compression-format", "zstd", "--compression-level", "20", &image]);
+    step("its archive", push.arg(format!("oci-archive:{}", archive.display())))?;
     try_out(&folder, &image)?;
     let bytes = fs::metadata(&archive).map_err(|error| format!("there is no archive: {error}"))?.len();
     println!("==> image: {image} answers and drains; {:.1} MB in {}", bytes as f64 / 1e6, archive.display());
