@@ -39,11 +39,13 @@ struct Found {
     title: String,
     text: String,
     evidence: Vec<Evidence>,
+    /// How long that is known to have been so when it is found first.
+    for_long: Duration,
 }
 
 impl Found {
     fn new(level: Level, subject: Subject, title: String, text: impl Into<String>) -> Self {
-        Self { level, subject, title, text: text.into(), evidence: Vec::new() }
+        Self { level, subject, title, text: text.into(), evidence: Vec::new(), for_long: Duration::ZERO }
     }
 
     fn with(mut self, name: &'static str, value: f64, unit: &'static str) -> Self {

@@ -71,8 +71,9 @@ impl Watch {
                 held.finding = told(check, found, facts, held.finding.since);
             }
             None if room => {
-                let finding = told(check, found, facts, wall);
-                self.0.insert(key, Held { began: now, last: now, shown: false, finding, holds: check.holds });
+                let (began, since) = (now - found.for_long, wall.saturating_sub(found.for_long.as_millis() as u64));
+                let finding = told(check, found, facts, since);
+                self.0.insert(key, Held { began, last: now, shown: false, finding, holds: check.holds });
             }
             None => {}
         }
@@ -80,7 +81,7 @@ impl Watch {
 }
 
 fn told(check: &Check, found: Found, facts: &Facts, since: u64) -> Finding {
-    let Found { level, subject, title, text, evidence } = found;
+    let Found { level, subject, title, text, evidence, .. } = found;
     Finding {
         id: format!("{} {subject}", check.name).trim_end().to_owned(),
         check: check.name.into(),
@@ -137,6 +138,22 @@ mod tests {
         assert_eq!(found(&[yes, yes, yes, no, no, no, no, no, no, no]), [2, 3, 4, 5, 6, 7], "two seconds, and six");
         assert!(found(&[yes, yes, no, yes, yes, no]).is_empty(), "what comes and goes has not held");
         assert_eq!(found(&[yes, yes, yes, no, no, yes, no, no, no, no, no, no]), [2, 3, 4, 5, 6, 7, 8, 9, 10]);
+    }
+
+    #[test]
+    fn what_has_held_for_long_when_it_is_found_is_shown_at_once_and_since_then() {
+        let silent = |seconds| Member {
+            name: "b".to_owned(),
+            silent_for: Some(Duration::from_secs(seconds)),
+            ..Member::default()
+        };
+        let mut watch = Watch::default();
+        let mut found = |seconds: u64| {
+            let facts = Facts { members: vec![silent(seconds)], ..Facts::default() };
+            watch.look(&facts, at(100 + seconds), 1_000 * seconds);
+            watch.findings().iter().map(|finding| finding.since).collect::<Vec<_>>()
+        };
+        assert_eq!([found(2), found(3)], [vec![], vec![0]]);
     }
 
     #[test]

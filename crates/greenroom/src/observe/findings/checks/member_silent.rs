@@ -22,16 +22,18 @@ fn look(facts: &Facts, out: &mut Vec<Found>) {
     };
     for member in &facts.members {
         let name = &member.name;
-        let (title, text) = match (member.standing, member.silent_for) {
-            // Who was started again under its name is there.
-            (Standing::Dead, _) if !back(name) => (format!("{name} is dead"), member.why.clone().unwrap_or_default()),
+        let (title, text, for_long) = match (member.standing, member.silent_for) {
+            // Who was started again under its name is there. The others have waited before they declared it dead.
+            (Standing::Dead, _) if !back(name) => {
+                (format!("{name} is dead"), member.why.clone().unwrap_or_default(), CHECK.holds)
+            }
             (Standing::Active | Standing::Draining, Some(silent)) => {
                 let text = format!("It has not answered {} for {:.0} s.", facts.node, silent.as_secs_f64());
-                (format!("{name} does not answer"), text)
+                (format!("{name} does not answer"), text, silent)
             }
             _ => continue,
         };
-        out.push(Found::new(Level::Bad, Subject::node(&**name), title, text));
+        out.push(Found { for_long, ..Found::new(Level::Bad, Subject::node(&**name), title, text) });
     }
 }
 
