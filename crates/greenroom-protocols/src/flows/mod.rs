@@ -391,7 +391,7 @@ fn known(row: &Row, kinds: &Kinds, factor: f64) -> Known {
 /// Rows at least that a table has room for.
 pub const ROWS_MIN: usize = 8 * 1024;
 /// Rows at most that a table has room for.
-pub const ROWS_MAX: usize = 64 * 1024;
+pub const ROWS_MAX: usize = 256 * 1024;
 /// Messages below which an actor is not hot at all, when the table is gone through.
 const FADED: f32 = 1e-6;
 /// More comes to no actor in a second, whatever another node says.

@@ -170,7 +170,7 @@ impl Tables {
             found.retain(stays);
             *forgotten += 1;
         }
-        if flows.look_on(ROWS_A_LOOK, now, found) {
+        if flows.look_on(ROWS_A_LOOK.max(flows.capacity() / LOOKS_MAX), now, found) {
             std::mem::swap(found, wishes);
             found.clear();
         }
@@ -340,8 +340,10 @@ impl Tables {
 
 /// Messages that a call is.
 const CALL: u32 = 2;
-/// Rows that are looked at each time.
+/// Rows at least that are looked at each time.
 const ROWS_A_LOOK: usize = 8 * 1024;
+/// Looks after which all have been, however many there are.
+const LOOKS_MAX: usize = 8;
 /// How far a kind's mean goes toward what one of its actors carries.
 const LEARNT: f64 = 0.125;
 /// Actors whose names are kept for people.
