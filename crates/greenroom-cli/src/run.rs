@@ -100,7 +100,7 @@ async fn tend(host: &mut Program, command: &RunCommand, way: &str) -> Result<(),
 }
 
 const DOOR_DEFAULT: &str = "127.0.0.1:7070";
-/// Events of a node that are looked through: more do not happen between two looks.
+/// Events of a node that are looked through at a time.
 const EVENTS_LEN: usize = 256;
 const LOOK_AGAIN: Duration = Duration::from_millis(200);
 /// Time for a host to give its actors back.

@@ -301,8 +301,7 @@ mod tests {
         assert!(open("/nobody").await.is_err());
         let (mut ada, _) = open("/as/ada").await.expect("she may");
         UserRef::of(&node, "ada").tell("bob".to_owned(), "hello".to_owned()).await.expect("she is told");
-        let heard = timeout(3 * PATIENCE, hears(&mut ada)).await.expect("she hears it");
-        assert_eq!(heard["text"], "hello");
+        assert_eq!(hears(&mut ada).await["text"], "hello");
         serving.abort();
         node.stop().await;
     }

@@ -157,6 +157,14 @@ mod tests {
     }
 
     #[test]
+    fn who_is_dead_is_told_at_once() {
+        let dead = Member { name: "b".to_owned(), standing: Standing::Dead, ..Member::default() };
+        let mut watch = Watch::default();
+        watch.look(&Facts { members: vec![dead], ..Facts::default() }, at(100), 100_000);
+        assert_eq!(watch.findings().len(), 1);
+    }
+
+    #[test]
     fn a_finding_says_since_when_and_its_beginning_and_end_are_told_once() {
         let mut watch = Watch::default();
         let (mut raised, mut over) = (Vec::new(), Vec::new());
