@@ -1,7 +1,7 @@
 //! The thread that reads.
 
 use std::sync::mpsc::Receiver;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use greenroom_store::journal::EntriesBuilder;
@@ -66,7 +66,8 @@ impl Reader {
         let present = self.file.check_present();
         // Without a snapshot for all of them each has its own.
         let shared = requests.len() > 1 && self.run(BEGIN).is_ok();
-        for request in requests.into_iter().filter_map(Request::begin) {
+        let now = Instant::now();
+        for request in requests.into_iter().filter_map(|request| request.begin(now)) {
             let answer = present.clone().and_then(|()| self.read(&request));
             request.answer(answer);
         }
@@ -82,7 +83,7 @@ impl Reader {
 
     fn read(&self, request: &Request<Read>) -> Result<Answer> {
         loop {
-            let answer = match &request.ask {
+            let answer = match request.ask() {
                 Read::Key(key) => self.key(key).map(Answer::Page),
                 Read::Scan { prefix, after, limit } => self.scan(prefix, after.as_deref(), *limit).map(Answer::Page),
                 Read::Entries { log, from, limit } => self.entries(log, *from, *limit).map(Answer::Entries),
@@ -91,7 +92,9 @@ impl Reader {
             match answer {
                 Ok(answer) => return Ok(answer),
                 // Only while another process recovers the log after a crash, or closes the file as the last one.
-                Err(error) if fault::is_busy(&error) && request.is_wanted() => std::thread::sleep(BUSY_PAUSE),
+                Err(error) if fault::is_busy(&error) && request.is_wanted(Instant::now()) => {
+                    std::thread::sleep(BUSY_PAUSE)
+                }
                 Err(error) => return Err(fault::without_effect(&self.file, &error)),
             }
         }

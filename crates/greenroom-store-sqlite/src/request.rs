@@ -13,7 +13,7 @@ use tokio::sync::oneshot;
 use crate::file::File;
 
 /// What can be asked of a thread.
-pub(crate) trait Ask: Send + 'static {
+pub(crate) trait Ask: Send + Sync + 'static {
     type Answer: Send + 'static;
     /// Whether it may have an effect once it has begun.
     const WRITES: bool;
@@ -25,33 +25,42 @@ pub(crate) trait Ask: Send + 'static {
 
 /// A question on its way to the thread.
 pub(crate) struct Request<A: Ask> {
-    pub(crate) ask: A,
+    asked: Arc<Asked<A>>,
     deadline: Instant,
-    state: Arc<AtomicU8>,
     answer: oneshot::Sender<Result<A::Answer>>,
+}
+
+/// What is asked, and how far that has come: both sides see it, and errors name its key.
+struct Asked<A> {
+    ask: A,
+    state: AtomicU8,
     _room: Room,
 }
 
 impl<A: Ask> Request<A> {
+    pub(crate) fn ask(&self) -> &A {
+        &self.asked.ask
+    }
+
     /// The thread is about to carry it out: from now on its caller cannot call it off. `None` if that has happened
     /// already, or the deadline has passed (the caller is told).
-    pub(crate) fn begin(self) -> Option<Self> {
-        if !self.is_wanted() {
+    pub(crate) fn begin(self, now: Instant) -> Option<Self> {
+        if !self.is_wanted(now) {
             self.refuse_late();
             return None;
         }
-        let begun = self.state.compare_exchange(WAITING, BEGUN, Ordering::AcqRel, Ordering::Acquire);
+        let begun = self.asked.state.compare_exchange(WAITING, BEGUN, Ordering::AcqRel, Ordering::Acquire);
         begun.is_ok().then_some(self)
     }
 
     /// Whether its caller still waits and its deadline has not passed.
-    pub(crate) fn is_wanted(&self) -> bool {
-        !self.answer.is_closed() && self.deadline > Instant::now()
+    pub(crate) fn is_wanted(&self, now: Instant) -> bool {
+        !self.answer.is_closed() && self.deadline > now
     }
 
     /// Tells the caller that its deadline has passed before the request had begun.
     pub(crate) fn refuse_late(self) {
-        let error = late(&self.ask);
+        let error = late(self.ask());
         self.answer(Err(error));
     }
 
@@ -92,31 +101,29 @@ impl<A: Ask> Lane<A> {
 
     /// Asks the thread and waits for its answer, at most for `timeout`.
     pub(crate) async fn ask(&self, ask: A, timeout: Duration) -> Result<A::Answer> {
-        let refused = |reason: String| StoreError::NotApplied { key: ask.key().to_owned(), reason };
         let Some(room) = Room::take(&self.queued_bytes, ask.bytes()) else {
-            return Err(refused(format!("{QUEUE_BYTES_MAX} bytes are waiting already; {SLOWER}")));
+            return Err(refused(&ask, &format!("{QUEUE_BYTES_MAX} bytes are waiting already; {SLOWER}")));
         };
-        let full = refused(format!("{QUEUE_LEN_MAX} operations are waiting already; {SLOWER}"));
-        let unknown = StoreError::Unknown { key: ask.key().to_owned(), reason: "no answer came in time".to_owned() };
-        let late = late(&ask);
-
-        let state = Arc::new(AtomicU8::new(WAITING));
+        let asked = Arc::new(Asked { ask, state: AtomicU8::new(WAITING), _room: room });
         let (answer, answered) = oneshot::channel();
-        let deadline = Instant::now() + timeout;
-        let request = Request { ask, deadline, state: state.clone(), answer, _room: room };
+        let request = Request { asked: asked.clone(), deadline: Instant::now() + timeout, answer };
         match self.queue.as_ref().map(|queue| queue.try_send(request)) {
             Some(Ok(())) => {}
-            Some(Err(TrySendError::Full(_))) => return Err(full),
+            Some(Err(TrySendError::Full(_))) => {
+                let reason = format!("{QUEUE_LEN_MAX} operations are waiting already; {SLOWER}");
+                return Err(refused(&asked.ask, &reason));
+            }
             Some(Err(TrySendError::Disconnected(_))) | None => return Err(self.dead()),
         }
         match tokio::time::timeout(timeout, answered).await {
             Ok(Ok(answer)) => answer,
             // The thread dropped the request unanswered: it has panicked.
-            Ok(Err(_)) if A::WRITES && state.load(Ordering::Acquire) == BEGUN => Err(unknown),
+            Ok(Err(_)) if A::WRITES && asked.state.load(Ordering::Acquire) == BEGUN => Err(unknown(&asked.ask)),
             Ok(Err(_)) => Err(self.dead()),
             Err(_) => {
+                let state = &asked.state;
                 let called_off = state.compare_exchange(WAITING, CALLED_OFF, Ordering::AcqRel, Ordering::Acquire);
-                Err(if called_off.is_err() && A::WRITES { unknown } else { late })
+                Err(if called_off.is_err() && A::WRITES { unknown(&asked.ask) } else { late(&asked.ask) })
             }
         }
     }
@@ -164,10 +171,18 @@ impl Drop for Room {
     }
 }
 
+fn refused(ask: &impl Ask, reason: &str) -> StoreError {
+    StoreError::NotApplied { key: ask.key().to_owned(), reason: reason.to_owned() }
+}
+
 fn late(ask: &impl Ask) -> StoreError {
     let reason = "its timeout ended before its turn came: the disk is slow or another process holds the file's lock; \
         allow more time or look for a stopped process";
-    StoreError::NotApplied { key: ask.key().to_owned(), reason: reason.to_owned() }
+    refused(ask, reason)
+}
+
+fn unknown(ask: &impl Ask) -> StoreError {
+    StoreError::Unknown { key: ask.key().to_owned(), reason: "no answer came in time".to_owned() }
 }
 
 const WAITING: u8 = 0;

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::mem::take;
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use greenroom_store::{Applied, Commit, Committed, Result, StoreError};
 use rusqlite::Connection;
@@ -96,12 +96,13 @@ impl Writer {
     fn commit_some(&self, waiting: &mut VecDeque<Request<Ordered>>, queue: &Receiver<Request<Ordered>>) -> usize {
         let begun = self.begin(waiting, queue);
         let (mut operations, mut bytes) = (0, 0);
+        let now = Instant::now();
         let mut batch = Vec::new();
         while let Some(request) = waiting.pop_front_if(|_| operations < BATCH_OPERATIONS_MAX && bytes < BATCH_BYTES_MAX)
         {
-            operations += request.ask.operations();
-            bytes += request.ask.bytes();
-            batch.extend(request.begin());
+            operations += request.ask().operations();
+            bytes += request.ask().bytes();
+            batch.extend(request.begin(now));
         }
         let requests = batch.len();
         match begun {
@@ -126,7 +127,8 @@ impl Writer {
                     Err(error) => return Err(fault::without_effect(&self.file, &error)),
                 }
             }
-            let (wanted, late) = take(waiting).into_iter().partition(Request::is_wanted);
+            let now = Instant::now();
+            let (wanted, late) = take(waiting).into_iter().partition(|request| request.is_wanted(now));
             *waiting = wanted;
             VecDeque::into_iter(late).for_each(Request::refuse_late);
             if waiting.is_empty() {
@@ -154,7 +156,7 @@ impl Writer {
             Err(error) => {
                 self.roll_back();
                 for (request, outcome) in batch.into_iter().zip(outcomes) {
-                    let answer = fault::of_commit(&self.file, request.ask.key(), &error);
+                    let answer = fault::of_commit(&self.file, request.ask().key(), &error);
                     // What was refused has no effect for sure; but the refusal may rest on another write of this
                     // batch, so it does not stand either.
                     let without_effect = outcome.is_err() && answer.applied() == Applied::Maybe;
@@ -186,7 +188,7 @@ impl Writer {
         let mut applying = Applying::new(&self.connection, before);
         let mut outcomes = Vec::with_capacity(batch.len());
         for request in batch {
-            outcomes.push(applying.apply(&request.ask).map_err(fault)?);
+            outcomes.push(applying.apply(request.ask()).map_err(fault)?);
         }
         applying.finish().map_err(fault)?;
         if applying.last_version != before {
