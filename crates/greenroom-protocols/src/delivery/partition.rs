@@ -318,6 +318,14 @@ impl<A: Clone + Ord, M: Clone> Partition<A, M> {
         self.mailboxes.entry(actor.clone()).or_insert_with(Mailbox::new)
     }
 
+    /// The incarnation that begins with what waits first for an actor, if that has come by a counted lane: its creation was
+    /// never committed here, so nothing is stored of it.
+    pub fn born(&self, actor: &A) -> Option<Birth> {
+        let first = self.mailboxes.get(actor)?.queue.front()?;
+        let is_counted = matches!(first.source, Source::Counted { .. });
+        first.envelope.birth.filter(|_| first.envelope.creates && is_counted)
+    }
+
     pub(super) fn room(&self) -> usize {
         self.config.queued_max.saturating_sub(self.queued)
     }

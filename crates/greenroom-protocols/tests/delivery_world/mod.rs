@@ -234,6 +234,10 @@ impl World {
                     let queue = disk.queues.iter().filter(|((owner, _), _)| *owner == actor);
                     let queue = queue.map(|((_, slot), m)| Deferred { slot: *slot, envelope: m.clone() }).collect();
                     let presence = disk.presences.get(&actor).copied();
+                    if at.epoch == disk.epoch && self.config.checks == Checks::default() {
+                        let born = self.owners[index].machine.born(&actor);
+                        assert!(born.is_none() || presence.map(|known| known.birth) != born, "a creation is committed");
+                    }
                     self.handle(index, Event::Loaded { actor, presence, queue }, program);
                 }
                 Action::Reset(actor) => {

@@ -284,6 +284,10 @@ impl Owned {
                     parts(wire).into_iter().for_each(|part| partition.arrived(part).send());
                 }
             }),
+            // A name that was given to this incarnation alone.
+            Act::Load(actor) if actor.birth().is_some_and(|birth| self.machine.born(&actor) == Some(birth)) => {
+                self.done(Done::Loaded { actor, presence: None, queue: Vec::new(), fields: Vec::new() });
+            }
             Act::Load(actor) => {
                 let (loading, given_up) = oneshot::channel();
                 self.loading.insert(actor.clone(), loading);
