@@ -13,7 +13,7 @@ use crate::geo::word::News;
 
 /// One message between two nodes' control planes. Unknown variants of later versions are dropped.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) enum Message {
+pub(crate) enum ControlMessage {
     /// Are you there? Everybody says by the way what it knows of the table, and how loaded it is.
     Probe { seq: u64, table: u64, activations: u64 },
     /// I am here.
@@ -79,18 +79,18 @@ pub(super) enum Message {
 
 /// What a node may say to another through a third one.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) enum Errand {
-    /// As [`Message::AskReport`]; what answers it goes the same way.
+pub(crate) enum Errand {
+    /// As [`ControlMessage::AskReport`]; what answers it goes the same way.
     AskReport { range: RangeId, view: u64 },
-    /// As [`Message::Reports`].
+    /// As [`ControlMessage::Reports`].
     Reports {
         reports: Vec<Report<Entry>>,
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         doubtful: Vec<Entry>,
     },
-    /// As [`Message::Released`].
+    /// As [`ControlMessage::Released`].
     Released { released: Vec<Released<Entry>> },
-    /// As [`Message::Deactivate`].
+    /// As [`ControlMessage::Deactivate`].
     Deactivate { entry: Entry, epoch: Epoch },
     /// I cannot reach you, while others can.
     Apart,
@@ -98,20 +98,20 @@ pub(super) enum Errand {
 
 impl Errand {
     /// What may go another way.
-    pub(super) fn of(message: &Message) -> Option<Self> {
+    pub(super) fn of(message: &ControlMessage) -> Option<Self> {
         Some(match message {
-            Message::AskReport { range, view } => Self::AskReport { range: *range, view: *view },
-            Message::Reports { reports, doubtful } => {
+            ControlMessage::AskReport { range, view } => Self::AskReport { range: *range, view: *view },
+            ControlMessage::Reports { reports, doubtful } => {
                 Self::Reports { reports: reports.clone(), doubtful: doubtful.clone() }
             }
-            Message::Released { released } => Self::Released { released: released.clone() },
-            Message::Deactivate { entry, epoch } => Self::Deactivate { entry: entry.clone(), epoch: *epoch },
+            ControlMessage::Released { released } => Self::Released { released: released.clone() },
+            ControlMessage::Deactivate { entry, epoch } => Self::Deactivate { entry: entry.clone(), epoch: *epoch },
             _ => return None,
         })
     }
 }
 
-impl Message {
+impl ControlMessage {
     pub(super) fn encode(&self) -> Bytes {
         let mut out = BytesMut::new();
         // Plain data always encodes.

@@ -9,21 +9,19 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use greenroom_protocols::directory::{self, Epoch, Move, Placed, RangeId, Released};
+use greenroom_protocols::directory::{self, Move, Placed, Released};
 use greenroom_protocols::failure_detection::{self, FailureDetector};
 use greenroom_protocols::membership::{self, Membership, StopReason};
 use greenroom_protocols::node::{KindInfo, Member, NodeId, View};
-use greenroom_protocols::reminders::Wall;
 use greenroom_world::{BoxFuture, Stage, Timestamp};
 use tokio::sync::mpsc;
 
 use self::ranges::ENTRIES_A_MESSAGE;
-use super::control::{Errand, Message};
+use super::control::{ControlMessage, Errand};
 use super::directory::Entry;
 use super::mesh::{Inbound, Mesh};
 use super::table::TableStore;
 use super::view::ClusterView;
-use crate::actor::interface::Why;
 use crate::geo::word::News;
 use crate::here::Here;
 use crate::here::halt::Halt;
@@ -40,10 +38,6 @@ pub(crate) enum Order {
     Membership(membership::Event),
     /// This node has the state of an actor on the move: ask its owner.
     Claim(Move<Entry>),
-    /// Tell who sent the state that this node does not take its actor.
-    Decline(Move<Entry>),
-    /// Tell who sent the state that its actor is here.
-    Took(Move<Entry>),
     /// Tell the owner that a move is over.
     Settled(Entry, Placed),
     /// Let an actor go to a node, wherever it is.
@@ -52,22 +46,12 @@ pub(crate) enum Order {
     Drain,
     /// Let the cluster know that this node hosts these kinds from now on.
     Kinds(Vec<KindInfo>),
-    /// Have another node drain.
-    DrainOther(NodeId),
-    /// Tell the owner of a range of reminders that a hint was made in it.
-    ReminderMade { to: NodeId, range: RangeId, wake: Wall, word: u64 },
-    /// Confirm that it is known.
-    ReminderKnown { to: NodeId, range: RangeId, word: u64 },
+    /// Have a node hear this; it may be this one.
+    Say(NodeId, ControlMessage),
     /// Tell all nodes what this one knows of the multi-cluster.
     Clusters(Box<News>),
     /// Tell the owners of ranges which activations here may not be the only ones over all clusters.
     Doubtful,
-    /// Tell the host of an activation that it is the only one over all clusters.
-    Owned { to: NodeId, key: Entry, epoch: Epoch, early: Option<u64> },
-    /// Have a node read the states of an actor that it may soon activate.
-    ReadEarly { to: NodeId, key: Entry, token: u64 },
-    /// Have an activation end, for the good of the multi-cluster.
-    End { to: NodeId, key: Entry, epoch: Epoch, why: Why },
     /// Have the same part of another node hear this.
     Tell { to: NodeId, channel: u8, payload: Bytes },
     /// Leave the cluster.
@@ -160,22 +144,14 @@ impl Driver {
             Order::Released(to, released) => self.released.entry(to).or_default().push(released),
             Order::Membership(event) => self.membership_event(event),
             Order::Claim(wish) => self.claim(wish),
-            Order::Took(wish) => self.send(wish.from.node, &Message::Took { wish: wish.clone() }),
-            Order::Decline(wish) => self.send(wish.from.node, &Message::Declined { wish: wish.clone() }),
             Order::Settled(key, placed) => self.settle(key, placed),
             Order::Migrate(key, to) => self.migrate(key, to, 0),
             Order::Drain => self.membership_event(membership::Event::Drain),
             Order::Kinds(kinds) => self.membership_event(membership::Event::Kinds(kinds)),
-            Order::DrainOther(node) => self.send(node, &Message::Drain),
-            Order::ReminderMade { to, range, wake, word } => {
-                self.send(to, &Message::ReminderMade { range, wake, word });
-            }
-            Order::ReminderKnown { to, range, word } => self.send(to, &Message::ReminderKnown { range, word }),
+            Order::Say(to, message) if self.is_me(to) => self.message(to, message),
+            Order::Say(to, message) => self.send(to, &message),
             Order::Clusters(news) => self.tell_clusters(&news),
             Order::Doubtful => self.tell_doubtful(),
-            Order::Owned { to, key, epoch, early } => self.tell_owned(to, key, epoch, early),
-            Order::ReadEarly { to, key, token } => self.have_read_early(to, key, token),
-            Order::End { to, key, epoch, why } => self.end(to, key, epoch, why),
             Order::Tell { to, channel, payload } => self.tell_part(to, channel, payload),
             Order::Leave => self.membership_event(membership::Event::Leave),
         }
@@ -184,7 +160,7 @@ impl Driver {
     fn send_released(&mut self) {
         for (to, released) in std::mem::take(&mut self.released) {
             for chunk in released.chunks(ENTRIES_A_MESSAGE) {
-                self.send(to, &Message::Released { released: chunk.to_vec() });
+                self.send(to, &ControlMessage::Released { released: chunk.to_vec() });
             }
         }
     }
@@ -240,7 +216,7 @@ impl Driver {
             membership::Action::ProbeForJoin { node, address, .. } => {
                 let ours = self.node.advertised().to_owned();
                 if let Some(joined) = &self.joined {
-                    joined.mesh.send(node, &address, &Message::JoinProbe { address: ours });
+                    joined.mesh.send(node, &address, &ControlMessage::JoinProbe { address: ours });
                 }
             }
             store_action => {
@@ -279,7 +255,7 @@ impl Driver {
         if news {
             // Who reads the table at the next poll only would keep callers waiting for its report.
             for (peer, _) in view.active().filter(|(peer, _)| !self.is_me(*peer)) {
-                self.send(peer, &Message::Table { version: view.version });
+                self.send(peer, &ControlMessage::Table { version: view.version });
             }
         }
     }
@@ -295,7 +271,7 @@ impl Driver {
             match action {
                 failure_detection::Action::Probe { to, seq } => self.probe(to, seq),
                 failure_detection::Action::ProbeVia { via, to, seq } => {
-                    self.send(via, &Message::ProbeFor { node: to, seq });
+                    self.send(via, &ControlMessage::ProbeFor { node: to, seq });
                 }
                 failure_detection::Action::Suspect { node } => {
                     tracing::info!(%node, "a node is silent");
@@ -311,7 +287,7 @@ impl Driver {
 
     fn probe(&self, to: NodeId, seq: u64) {
         let (table, activations) = (self.node.view().view.version, self.node.activations());
-        self.send(to, &Message::Probe { seq, table, activations });
+        self.send(to, &ControlMessage::Probe { seq, table, activations });
     }
 
     fn on_shard(&self, id: Option<ShardId>, run: impl FnOnce(&Shard) + Send + 'static) {
@@ -327,12 +303,12 @@ impl Driver {
         self.joined.as_ref().is_some_and(|joined| joined.me == node)
     }
 
-    fn send(&self, to: NodeId, message: &Message) {
+    fn send(&self, to: NodeId, message: &ControlMessage) {
         let Some(joined) = &self.joined else { return };
         let view = self.node.view();
         let detour = self.node.detour(to).zip(Errand::of(message));
         let (next, message) = match detour {
-            Some((relay, errand)) => (relay, &Message::Pass { to, errand }),
+            Some((relay, errand)) => (relay, &ControlMessage::Pass { to, errand }),
             None => (to, message),
         };
         if let Some(member) = view.member(next) {
@@ -346,23 +322,23 @@ impl Driver {
         }
     }
 
-    fn message(&mut self, from: NodeId, message: Message) {
+    fn message(&mut self, from: NodeId, message: ControlMessage) {
         match message {
-            Message::Probe { seq, table, activations } => {
+            ControlMessage::Probe { seq, table, activations } => {
                 self.heard(from, table, activations);
                 let (table, activations) = (self.node.view().view.version, self.node.activations());
-                self.send(from, &Message::ProbeAnswer { seq, table, activations });
+                self.send(from, &ControlMessage::ProbeAnswer { seq, table, activations });
             }
-            Message::ProbeAnswer { seq, table, activations } => {
+            ControlMessage::ProbeAnswer { seq, table, activations } => {
                 self.heard(from, table, activations);
                 self.node.loads().answered(from);
                 let asked = self.joined.as_mut().and_then(|joined| joined.probing_for.remove(&seq));
                 match asked {
-                    Some((asker, seq)) => self.send(asker, &Message::ProbedFor { node: from, seq }),
+                    Some((asker, seq)) => self.send(asker, &ControlMessage::ProbedFor { node: from, seq }),
                     None => self.detector_event(failure_detection::Event::Answer { node: from, seq }),
                 }
             }
-            Message::ProbeFor { node, seq } => {
+            ControlMessage::ProbeFor { node, seq } => {
                 let Some(joined) = &mut self.joined else { return };
                 let ours = joined.next_probe_for;
                 joined.next_probe_for += 1;
@@ -372,36 +348,38 @@ impl Driver {
                 }
                 self.probe(node, ours);
             }
-            Message::ProbedFor { node, seq } => {
+            ControlMessage::ProbedFor { node, seq } => {
                 self.node.loads().heard_of(node, self.node.world().now());
                 // It may not watch us, and would send its messages the way that is cut.
-                self.send(from, &Message::Pass { to: node, errand: Errand::Apart });
+                self.send(from, &ControlMessage::Pass { to: node, errand: Errand::Apart });
                 self.detector_event(failure_detection::Event::Answer { node, seq });
             }
-            Message::JoinProbe { address } => self.dial_back(from, address),
-            Message::JoinProbeAnswer { reached } => {
+            ControlMessage::JoinProbe { address } => self.dial_back(from, address),
+            ControlMessage::JoinProbeAnswer { reached } => {
                 self.membership_event(membership::Event::JoinProbeAnswered { node: from, reachable: reached });
             }
-            Message::Reports { reports, doubtful } => self.reports(from, reports, doubtful),
-            Message::Clusters(news) => self.told_of_clusters(from, *news),
-            Message::Owned { key, epoch, early } => self.owned(&key, epoch, early),
-            Message::ReadEarly { key, token } => self.read_early(&key, token),
-            Message::End { key, epoch, why } => self.end_here(&key, epoch, why),
-            Message::AskReport { range, view } => self.directory_event(range, directory::Event::Asked { from, view }),
-            Message::Released { released } => self.released(from, released),
-            Message::Table { version } => self.heard_version(from, version),
-            Message::Claim { wish } => self.claimed(from, wish),
-            Message::Decided { wish, decision } => self.decided(wish, decision, None),
-            Message::Took { wish } => self.took(from, wish),
-            Message::Declined { wish } => self.declined(wish),
-            Message::Settled { key, placed } => self.settled(from, &key, placed),
-            Message::Migrate { key, to, hops } => self.migrate(key, to, hops),
-            Message::Drain => self.node.ask_to_drain(),
-            Message::Deactivate { entry, epoch } => self.deactivate(&entry, epoch),
-            Message::Pass { to, errand } => self.send(to, &Message::Passed { from, errand }),
-            Message::Passed { from: sender, errand } => self.errand(from, sender, errand),
-            Message::ReminderMade { range, wake, word } => self.node.calendar().told(from, range, wake, word),
-            Message::ReminderKnown { range, word } => self.node.calendar().confirmed(range, word),
+            ControlMessage::Reports { reports, doubtful } => self.reports(from, reports, doubtful),
+            ControlMessage::Clusters(news) => self.told_of_clusters(from, *news),
+            ControlMessage::Owned { key, epoch, early } => self.owned(&key, epoch, early),
+            ControlMessage::ReadEarly { key, token } => self.read_early(&key, token),
+            ControlMessage::End { key, epoch, why } => self.end(&key, epoch, why),
+            ControlMessage::AskReport { range, view } => {
+                self.directory_event(range, directory::Event::Asked { from, view })
+            }
+            ControlMessage::Released { released } => self.released(from, released),
+            ControlMessage::Table { version } => self.heard_version(from, version),
+            ControlMessage::Claim { wish } => self.claimed(from, wish),
+            ControlMessage::Decided { wish, decision } => self.decided(wish, decision, None),
+            ControlMessage::Took { wish } => self.took(from, wish),
+            ControlMessage::Declined { wish } => self.declined(wish),
+            ControlMessage::Settled { key, placed } => self.settled(from, &key, placed),
+            ControlMessage::Migrate { key, to, hops } => self.migrate(key, to, hops),
+            ControlMessage::Drain => self.node.ask_to_drain(),
+            ControlMessage::Deactivate { entry, epoch } => self.deactivate(&entry, epoch),
+            ControlMessage::Pass { to, errand } => self.send(to, &ControlMessage::Passed { from, errand }),
+            ControlMessage::Passed { from: sender, errand } => self.errand(from, sender, errand),
+            ControlMessage::ReminderMade { range, wake, word } => self.node.calendar().told(from, range, wake, word),
+            ControlMessage::ReminderKnown { range, word } => self.node.calendar().confirmed(range, word),
         }
     }
 
@@ -440,7 +418,7 @@ impl Driver {
             Stage::Control,
             Box::pin(async move {
                 let reached = opening.await.is_ok();
-                mesh.send(joiner, &address, &Message::JoinProbeAnswer { reached });
+                mesh.send(joiner, &address, &ControlMessage::JoinProbeAnswer { reached });
             }),
         );
     }

@@ -12,12 +12,12 @@ use greenroom_world::{BoxFuture, Stage, Stream, World};
 use tokio::io::AsyncReadExt;
 use tokio::sync::mpsc;
 
-use super::control::{CHANNEL, Message};
+use super::control::{CHANNEL, ControlMessage};
 use crate::here::Here;
 use crate::net::{OPEN_TIMEOUT, dial_node, say, within};
 
 /// What comes from other nodes.
-pub(super) type Inbound = (NodeId, Message);
+pub(super) type Inbound = (NodeId, ControlMessage);
 
 /// A message, and the channel that it goes on.
 type Said = (u8, Bytes);
@@ -44,7 +44,7 @@ impl Mesh {
     }
 
     /// Sends `message` to `to` at `address`. What does not fit or does not arrive is lost: the protocols repeat.
-    pub(super) fn send(self: &Arc<Self>, to: NodeId, address: &str, message: &Message) {
+    pub(super) fn send(self: &Arc<Self>, to: NodeId, address: &str, message: &ControlMessage) {
         self.send_on(to, address, CHANNEL, message.encode());
     }
 
@@ -136,7 +136,7 @@ pub(super) async fn read(
                 let part = node.parts().find(|part| part.channel() == Some(control.channel));
                 part.into_iter().for_each(|part| part.told(node, from, &control.payload));
             } else {
-                match Message::decode(&control.payload) {
+                match ControlMessage::decode(&control.payload) {
                     // A full queue holds up this connection alone.
                     Ok(message) => {
                         if inbound.send((from, message)).await.is_err() {

@@ -21,6 +21,7 @@ use greenroom_protocols::node::Member;
 use greenroom_world::{Listener, Stage};
 use tokio::sync::mpsc;
 
+pub(crate) use self::control::ControlMessage;
 use self::driver::Driver;
 pub(crate) use self::driver::{Order, Orders};
 pub(crate) use self::loads::Loads;

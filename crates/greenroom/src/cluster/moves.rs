@@ -16,8 +16,8 @@ use greenroom_protocols::node::NodeId;
 use greenroom_world::Timestamp;
 
 use self::carried::Carried;
-use super::Order;
 use super::directory::{Entry, MoveEnd};
+use super::{ControlMessage, Order};
 use crate::actor::error::Refusal;
 use crate::actor::interface::Travels;
 use crate::actor::key::{ActorId, Kind};
@@ -158,7 +158,7 @@ impl Shard {
             Ok(()) => self.port().node.order(Order::Claim(wish)),
             Err(why) => {
                 tracing::warn!(actor = %id, peer = %wish.from.node, why, "an actor that was to move here is not taken");
-                self.port().node.order(Order::Decline(wish));
+                self.port().node.order(Order::Say(wish.from.node, ControlMessage::Declined { wish }));
             }
         }
     }
@@ -268,7 +268,7 @@ impl Shard {
             tracing::error!(actor = %id, %refusal, "an actor that moved here could not be activated");
         }
         if wish.from.node != node.me() {
-            node.order(Order::Took(wish.clone()));
+            node.order(Order::Say(wish.from.node, ControlMessage::Took { wish: wish.clone() }));
         }
         node.order(Order::Settled(wish.key.clone(), Placed { node: node.me(), epoch }));
     }

@@ -14,8 +14,8 @@ use super::{service, state};
 use crate::actor::interface::Travels;
 use crate::actor::key::{ActorId, Kind};
 use crate::actor::migration::Unmoved;
-use crate::cluster::Order;
 use crate::cluster::directory::Entry;
+use crate::cluster::{ControlMessage, Order};
 use crate::geo::ClusterChange;
 use crate::locality;
 
@@ -148,7 +148,7 @@ fn drain(door: &Door, name: &str) -> Result<Answer, Problem> {
     let found = node.view().view.by_name(name);
     match found {
         Some(found) if found == node.me() => node.ask_to_drain(),
-        Some(found) => node.order(Order::DrainOther(found)),
+        Some(found) => node.order(Order::Say(found, ControlMessage::Drain)),
         None => return Err(Problem::no_such_node(name, &node.view().view)),
     }
     Ok(service::json(StatusCode::ACCEPTED, &json!({ "node": name, "draining": true })))

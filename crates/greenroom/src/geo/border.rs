@@ -15,8 +15,8 @@ use super::word::News;
 use super::{Effect, Event, Geo, GeoRange, Message, Operation, Presence, Standings};
 use crate::actor::interface::Why;
 use crate::actor::key::Kind;
-use crate::cluster::Order;
 use crate::cluster::directory::{Border, Directory, Entry, RangeHere};
+use crate::cluster::{ControlMessage, Order};
 use crate::here::Here;
 use crate::here::location::Asker;
 use crate::shard::Shard;
@@ -247,7 +247,7 @@ impl Directory {
         let Some(machines) = range.beyond.get_mut::<GeoRange>() else { return };
         let early = machines.take_early(now, key, node);
         if node != self.me() && machines.owns(key) {
-            geo.order(Order::Owned { to: node, key: key.clone(), epoch, early });
+            geo.order(Order::Say(node, ControlMessage::Owned { key: key.clone(), epoch, early }));
         } else if let Some(token) = early {
             geo.early().allow(&key.id(), token, epoch);
         }
@@ -332,12 +332,13 @@ impl Directory {
                     }
                 }
                 (Resolution::At(grant), Effect::Owned) => {
-                    let (to, epoch) = (grant.placed.node, grant.placed.epoch);
-                    geo.order(Order::Owned { to, key: key.clone(), epoch, early: None });
+                    let owned = ControlMessage::Owned { key: key.clone(), epoch: grant.placed.epoch, early: None };
+                    geo.order(Order::Say(grant.placed.node, owned));
                 }
                 (Resolution::At(grant), Effect::End { leaving }) => {
                     let why = if leaving { Why::Leaving } else { Why::Duplicate };
-                    geo.order(Order::End { to: grant.placed.node, key: key.clone(), epoch: grant.placed.epoch, why });
+                    let end = ControlMessage::End { key: key.clone(), epoch: grant.placed.epoch, why };
+                    geo.order(Order::Say(grant.placed.node, end));
                 }
                 (Resolution::Absent, Effect::End { .. }) => {
                     let mut more = Vec::new();

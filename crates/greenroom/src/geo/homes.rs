@@ -10,8 +10,8 @@ use super::clusters::id_of;
 use super::word::AtHome;
 use crate::actor::interface::Why;
 use crate::actor::key::Kind;
-use crate::cluster::Order;
 use crate::cluster::directory::Entry;
+use crate::cluster::{ControlMessage, Order};
 use crate::here::Here;
 
 /// What a node knows of homes.
@@ -70,7 +70,8 @@ impl Geo {
     pub(super) fn leave(&self, node: &Here, gives_up: impl Fn(&Entry) -> bool) -> bool {
         let owned = node.directory().map(|directory| directory.owned_here(gives_up)).unwrap_or_default();
         for (key, epoch) in &owned {
-            self.order(Order::End { to: node.me(), key: key.clone(), epoch: *epoch, why: Why::Leaving });
+            let end = ControlMessage::End { key: key.clone(), epoch: *epoch, why: Why::Leaving };
+            self.order(Order::Say(node.me(), end));
         }
         owned.is_empty()
     }

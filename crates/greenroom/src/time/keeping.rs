@@ -16,7 +16,7 @@ use super::change::create_hint;
 use super::deliver;
 use super::rows::{self, ReminderId};
 use super::schedule::Planned;
-use crate::cluster::Order;
+use crate::cluster::{ControlMessage, Order};
 use crate::here::Here;
 
 type Act = Action<ReminderId, Planned>;
@@ -119,7 +119,7 @@ impl Keeping {
         }
         for ((from, range), (wake, word)) in told {
             if self.keeper.told(now, range, wake, out) {
-                self.hands.node.order(Order::ReminderKnown { to: from, range, word });
+                self.hands.node.order(Order::Say(from, ControlMessage::ReminderKnown { range, word }));
             }
         }
         for (range, word) in confirmed {
@@ -131,7 +131,7 @@ impl Keeping {
     fn go(&mut self, out: &mut Vec<(RangeId, Act)>) {
         let node = &self.hands.node;
         for Tell { to, range, wake, word } in self.keeper.tick(now(node), out) {
-            node.order(Order::ReminderMade { to, range, wake, word });
+            node.order(Order::Say(to, ControlMessage::ReminderMade { range, wake, word }));
         }
         for (range, action) in out.drain(..) {
             let hands = self.hands.clone();

@@ -3,7 +3,7 @@
 use greenroom_protocols::directory::{Epoch, Report};
 use greenroom_protocols::node::NodeId;
 
-use super::super::control::Message;
+use super::super::control::ControlMessage;
 use super::ranges::ENTRIES_A_MESSAGE;
 use super::{Driver, Entry};
 use crate::actor::interface::Why;
@@ -12,20 +12,13 @@ use crate::geo::word::News;
 impl Driver {
     pub(super) fn tell_clusters(&self, news: &News) {
         for (peer, _) in self.node.view().view.active().filter(|(peer, _)| !self.is_me(*peer)) {
-            self.send(peer, &Message::Clusters(Box::new(news.clone())));
+            self.send(peer, &ControlMessage::Clusters(Box::new(news.clone())));
         }
     }
 
     pub(super) fn told_of_clusters(&self, from: NodeId, news: News) {
         if let Some(border) = self.node.border() {
             border.told(&self.node, from, news);
-        }
-    }
-
-    pub(super) fn tell_owned(&self, to: NodeId, key: Entry, epoch: Epoch, early: Option<u64>) {
-        match self.is_me(to) {
-            true => self.owned(&key, epoch, early),
-            false => self.send(to, &Message::Owned { key, epoch, early }),
         }
     }
 
@@ -38,28 +31,14 @@ impl Driver {
         }
     }
 
-    pub(super) fn have_read_early(&self, to: NodeId, key: Entry, token: u64) {
-        match self.is_me(to) {
-            true => self.read_early(&key, token),
-            false => self.send(to, &Message::ReadEarly { key, token }),
-        }
-    }
-
     pub(super) fn read_early(&self, key: &Entry, token: u64) {
         if let Some(border) = self.node.border() {
             border.read_early(&self.node, key, token);
         }
     }
 
-    pub(super) fn end(&self, to: NodeId, key: Entry, epoch: Epoch, why: Why) {
-        match self.is_me(to) {
-            true => self.end_here(&key, epoch, why),
-            false => self.send(to, &Message::End { key, epoch, why }),
-        }
-    }
-
     /// Ends an activation; who owns its range hears of its end as of any other.
-    pub(super) fn end_here(&self, key: &Entry, epoch: Epoch, why: Why) {
+    pub(super) fn end(&self, key: &Entry, epoch: Epoch, why: Why) {
         let Some(directory) = self.node.directory() else { return };
         match directory.find(key, epoch) {
             Some((shard, slot)) => self.on_shard(Some(shard), move |shard| shard.end_activation(slot, why)),
@@ -83,7 +62,7 @@ impl Driver {
             for doubtful in keys.chunks(ENTRIES_A_MESSAGE).map(<[Entry]>::to_vec) {
                 match self.is_me(owner) {
                     true => self.reported_doubtful(doubtful),
-                    false => self.send(owner, &Message::Reports { reports: Vec::new(), doubtful }),
+                    false => self.send(owner, &ControlMessage::Reports { reports: Vec::new(), doubtful }),
                 }
             }
         }

@@ -4,7 +4,7 @@ use greenroom_protocols::directory::{Decision, Move, Placed, Resolution};
 use greenroom_protocols::node::NodeId;
 
 use super::Driver;
-use crate::cluster::control::Message;
+use crate::cluster::control::ControlMessage;
 use crate::cluster::directory::Entry;
 
 impl Driver {
@@ -13,7 +13,7 @@ impl Driver {
         let now = self.node.world().now();
         let Some(directory) = self.node.directory() else { return };
         match directory.decide(now, &wish) {
-            Decision::NotOwner(Some(owner)) => self.send(owner, &Message::Claim { wish }),
+            Decision::NotOwner(Some(owner)) => self.send(owner, &ControlMessage::Claim { wish }),
             decision => self.decided(wish, decision, None),
         }
     }
@@ -23,7 +23,7 @@ impl Driver {
         let Some(directory) = self.node.directory().filter(|_| wish.to == from) else { return };
         // It asks again while nobody knows.
         if let decision @ (Decision::Granted(_) | Decision::Void) = directory.decide(self.node.world().now(), &wish) {
-            self.send(from, &Message::Decided { wish, decision });
+            self.send(from, &ControlMessage::Decided { wish, decision });
         }
     }
 
@@ -49,7 +49,7 @@ impl Driver {
     pub(super) fn settle(&self, key: Entry, placed: Placed) {
         let owner = self.node.directory().and_then(|directory| directory.settled(&key, placed));
         if let Some(owner) = owner {
-            self.send(owner, &Message::Settled { key, placed });
+            self.send(owner, &ControlMessage::Settled { key, placed });
         }
     }
 
@@ -72,7 +72,7 @@ impl Driver {
             Resolution::Absent | Resolution::Wait { .. } => None,
         };
         if let Some(next) = next.filter(|next| !self.is_me(*next)) {
-            self.send(next, &Message::Migrate { key, to, hops: hops + 1 });
+            self.send(next, &ControlMessage::Migrate { key, to, hops: hops + 1 });
         }
     }
 }

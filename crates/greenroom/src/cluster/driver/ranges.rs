@@ -7,7 +7,7 @@ use greenroom_protocols::node::NodeId;
 
 use super::Driver;
 use crate::actor::interface::Why;
-use crate::cluster::control::{Errand, Message};
+use crate::cluster::control::{ControlMessage, Errand};
 use crate::cluster::directory::Entry;
 
 impl Driver {
@@ -22,14 +22,14 @@ impl Driver {
             match action {
                 directory::Action::Report { to, report } => reports.entry(to).or_default().push(report),
                 directory::Action::AskReport { from, view, via: None, .. } => {
-                    self.send(from, &Message::AskReport { range, view });
+                    self.send(from, &ControlMessage::AskReport { range, view });
                 }
                 directory::Action::AskReport { from, view, via: Some(relay), .. } => {
-                    self.send(relay, &Message::Pass { to: from, errand: Errand::AskReport { range, view } });
+                    self.send(relay, &ControlMessage::Pass { to: from, errand: Errand::AskReport { range, view } });
                 }
                 directory::Action::Deactivate { node, key, epoch } if self.is_me(node) => self.deactivate(&key, epoch),
                 directory::Action::Deactivate { node, key, epoch } => {
-                    self.send(node, &Message::Deactivate { entry: key, epoch });
+                    self.send(node, &ControlMessage::Deactivate { entry: key, epoch });
                 }
                 directory::Action::Ready => {}
             }
@@ -56,11 +56,11 @@ impl Driver {
         match relay {
             None => {
                 let doubtful = self.doubtful(&reports);
-                self.send(to, &Message::Reports { reports, doubtful });
+                self.send(to, &ControlMessage::Reports { reports, doubtful });
             }
             Some(relay) => {
                 let doubtful = self.doubtful(&reports);
-                self.send(relay, &Message::Pass { to, errand: Errand::Reports { reports, doubtful } });
+                self.send(relay, &ControlMessage::Pass { to, errand: Errand::Reports { reports, doubtful } });
             }
         }
     }

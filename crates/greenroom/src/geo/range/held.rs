@@ -11,8 +11,8 @@ use super::super::Geo;
 use super::super::letter::{Action, Body, Event, Machine, Message};
 use super::super::quiet::{Reading, Stillness};
 use super::{Effect, Presence};
-use crate::cluster::Order;
 use crate::cluster::directory::Entry;
+use crate::cluster::{ControlMessage, Order};
 use crate::shard::raw::RawParcel;
 
 /// One actor's machine.
@@ -105,7 +105,7 @@ impl Held {
             if let Some(host) = self.host.filter(|_| self.is_without_instance() && !away) {
                 let token = geo.world.random();
                 self.reading = Some(Box::new(Reading::begin(self.touched, round, host, token)));
-                geo.order(Order::ReadEarly { to: host, key: key.clone(), token });
+                geo.order(Order::Say(host, ControlMessage::ReadEarly { key: key.clone(), token }));
             }
         }
         if let Some(reading) = &mut self.reading {
