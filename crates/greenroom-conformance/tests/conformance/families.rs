@@ -123,8 +123,8 @@ fn a_node_that_joins_fills_with_whole_families() {
             let places = join_all((0..FAMILIES).map(|number| places(&a, number, LEN))).await;
             brought = places.iter().flatten().filter(|place| *place == "b").count();
         }
-        // Two nodes with a mean of 108 differ by a quarter of it.
-        assert!((60..=108).contains(&brought), "{brought} of {} have come", FAMILIES * LEN);
+        // Two nodes are let be that differ by 32, which of 216 is up to 124 on one of them.
+        assert!((60..=124).contains(&brought), "{brought} of {} have come", FAMILIES * LEN);
         // Who is looked at may be on its way.
         assert!(most <= LEN, "{most} of {} children were apart from their mothers", FAMILIES * (LEN - 1));
         assert_eq!(torn(&a, FAMILIES, LEN).await, 0);
