@@ -31,11 +31,38 @@ use crate::pids::ended::Ended;
 use crate::shard::calls::Completion;
 use crate::state::{Held, Saving};
 
-/// An activation whose actor's type is not known.
-pub(crate) trait AnyActivation {
+/// Whose turn a frame runs.
+pub(crate) trait HasTurns {
     fn id(&self) -> &ActorId;
     fn slot(&self) -> Slot;
 
+    /// A turn is over; `panic` is the message if it panicked.
+    fn turn_ended(self: Rc<Self>, shard: &Shard, job: Job, panic: Option<&str>);
+
+    /// Keeps the reply of the exclusive turn until its state is saved.
+    fn hold(&self, reply: Box<dyn Held>);
+
+    /// Keeps it from being idle before `until`.
+    fn keep(&self, until: Timestamp);
+
+    /// Ends it as soon as no turn runs.
+    fn end(self: Rc<Self>, shard: &Shard, why: Why);
+
+    /// Messages that wait.
+    fn waiting(&self) -> usize;
+
+    /// Shows who waits for each message that waits.
+    fn each_waiter(&self, look: &mut dyn FnMut(&Link));
+
+    /// The method with this number, for people.
+    fn method_name(&self, method: u16) -> String;
+
+    /// The actor and the method with this number, for people.
+    fn name_of(&self, method: u16) -> String;
+}
+
+/// An activation whose actor's type is not known.
+pub(crate) trait AnyActivation: HasTurns {
     /// Makes the actor of `seed` and begins the `activated` hook.
     fn start(self: Rc<Self>, shard: &Shard, seed: Seed) -> Result<(), Refusal>;
 
@@ -71,9 +98,6 @@ pub(crate) trait AnyActivation {
     /// Begins what waits in the mailbox, as far as the rules allow.
     fn run(self: Rc<Self>, shard: &Shard);
 
-    /// A turn is over; `panic` is the message if it panicked.
-    fn turn_ended(self: Rc<Self>, shard: &Shard, job: Job, panic: Option<&str>);
-
     /// Makes a spawned actor that has failed anew.
     fn restart(self: Rc<Self>, shard: &Shard);
 
@@ -82,12 +106,6 @@ pub(crate) trait AnyActivation {
 
     /// Whether it has an `ended` hook.
     fn hears(&self) -> bool;
-
-    /// Ends the activation as soon as no turn runs.
-    fn end(self: Rc<Self>, shard: &Shard, why: Why);
-
-    /// Keeps the reply of the exclusive turn until its state is saved.
-    fn hold(&self, reply: Box<dyn Held>);
 
     /// Begins a save that is due; says when to look again if it is too early.
     fn check_save(self: Rc<Self>, shard: &Shard, now: Timestamp) -> Option<Timestamp>;
@@ -98,9 +116,6 @@ pub(crate) trait AnyActivation {
     /// Refuses what has waited so long that it could not end in time.
     fn check_late(self: Rc<Self>, shard: &Shard, now: Timestamp);
 
-    /// Shows who waits for each message that waits.
-    fn each_waiter(&self, look: &mut dyn FnMut(&Link));
-
     /// Shows each message that waits, the first one first.
     fn each_message(&self, now: Timestamp, look: &mut dyn FnMut(Waiting<'_>));
 
@@ -110,23 +125,11 @@ pub(crate) trait AnyActivation {
     /// When it was made, and when its last turn began.
     fn moments(&self) -> (Timestamp, Timestamp);
 
-    /// The method with this number, for people.
-    fn method_name(&self, method: u16) -> String;
-
-    /// The actor and the method with this number, for people.
-    fn name_of(&self, method: u16) -> String;
-
-    /// Keeps it from being idle before `until`.
-    fn keep(&self, until: Timestamp);
-
     /// Until when it is kept; long ago, if it is not.
     fn kept_until(&self) -> Timestamp;
 
     /// Refuses what waits.
     fn refuse_waiting(&self, refusal: &Refusal);
-
-    /// Messages that wait.
-    fn waiting(&self) -> usize;
 
     /// Whether a turn runs or waits.
     fn busy(&self) -> bool;

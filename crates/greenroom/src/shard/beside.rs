@@ -1,25 +1,18 @@
 //! What runs on a shard beside turns: it belongs to no turn, so it keeps no activation from its own.
 
-use std::any::Any;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::{Arc, Weak};
 
 use greenroom_world::{LocalFuture, Timestamp};
 
-use super::activation::AnyActivation;
+use super::activation::HasTurns;
 use super::cancel::CallKey;
-use super::envelope::IncomingCall;
-use super::frames::{Begun, Caller};
-use super::inspect::Waiting;
-use super::seed::Seed;
+use super::frames::Caller;
 use super::turns::{Access, Chain, Job, Link};
 use super::{Shard, Slot};
-use crate::actor::error::Refusal;
 use crate::actor::interface::Why;
 use crate::actor::key::{ActorId, Kind};
-use crate::actor::reply::WireReply;
-use crate::pids::ended::Ended;
 use crate::state::Held;
 use crate::stream::feed::Tie;
 
@@ -92,7 +85,7 @@ impl Shard {
     }
 }
 
-impl AnyActivation for Beside {
+impl HasTurns for Beside {
     fn id(&self) -> &ActorId {
         &self.id
     }
@@ -101,103 +94,28 @@ impl AnyActivation for Beside {
         Slot { index: u32::MAX, generation: 0 }
     }
 
-    fn start(self: Rc<Self>, _: &Shard, _: Seed) -> Result<(), Refusal> {
-        Ok(())
-    }
-
-    fn offer(self: Rc<Self>, _: &Shard, _: &mut dyn Any) -> Result<(), Refusal> {
-        Err(Refusal::Moved)
-    }
-
-    fn gather(self: Rc<Self>, _: &Shard, _: &mut dyn Any) -> bool {
-        false
-    }
-
-    fn is_free(self: Rc<Self>, _: &Shard, _: Access) -> bool {
-        false
-    }
-
-    fn begin_here(self: Rc<Self>, _: &Shard, _: Access, _: &mut dyn Any, _: Timestamp, _: Caller) -> Option<Begun> {
-        None
-    }
-
-    fn offer_wire(self: Rc<Self>, _: &Shard, call: IncomingCall<'_>) -> Result<(), (Option<Refusal>, WireReply)> {
-        Err((Some(Refusal::Moved), call.reply))
-    }
-
-    /// What is beside activations has no timers.
-    fn offer_tick(self: Rc<Self>, _: &Shard, _: super::envelope::WireCall, _: super::ticking::Mark) {}
-
-    fn run(self: Rc<Self>, _: &Shard) {}
-
     fn turn_ended(self: Rc<Self>, _: &Shard, _: Job, _: Option<&str>) {}
-
-    fn each_waiter(&self, _: &mut dyn FnMut(&Link)) {}
-
-    fn each_message(&self, _: Timestamp, _: &mut dyn FnMut(Waiting<'_>)) {}
-
-    fn state(&self) -> &'static str {
-        "ready"
-    }
-
-    fn moments(&self) -> (Timestamp, Timestamp) {
-        (Timestamp::from_nanos(0), Timestamp::from_nanos(0))
-    }
-
-    fn method_name(&self, _: u16) -> String {
-        String::new()
-    }
-
-    fn kept_until(&self) -> Timestamp {
-        Timestamp::default()
-    }
-
-    fn restart(self: Rc<Self>, _: &Shard) {}
-
-    fn notify(self: Rc<Self>, _: &Shard, _: Ended) {}
-
-    fn hears(&self) -> bool {
-        false
-    }
-
-    fn end(self: Rc<Self>, _: &Shard, _: Why) {}
 
     fn hold(&self, reply: Box<dyn Held>) {
         reply.release();
     }
 
-    fn check_save(self: Rc<Self>, _: &Shard, _: Timestamp) -> Option<Timestamp> {
-        None
-    }
-
-    fn check_idle(self: Rc<Self>, _: &Shard, _: Timestamp) -> Option<Timestamp> {
-        None
-    }
-
-    fn check_late(self: Rc<Self>, _: &Shard, _: Timestamp) {}
-
-    fn name_of(&self, _: u16) -> String {
-        self.id.to_string()
-    }
-
     fn keep(&self, _: Timestamp) {}
 
-    fn refuse_waiting(&self, _: &Refusal) {}
+    fn end(self: Rc<Self>, _: &Shard, _: Why) {}
 
     fn waiting(&self) -> usize {
         0
     }
 
-    fn busy(&self) -> bool {
-        true
+    fn each_waiter(&self, _: &mut dyn FnMut(&Link)) {}
+
+    fn method_name(&self, _: u16) -> String {
+        String::new()
     }
 
-    #[cfg(feature = "rehearsal")]
-    fn vanish(self: Rc<Self>, _: &Shard) {}
-
-    #[cfg(feature = "rehearsal")]
-    fn actor(&self) -> &dyn Any {
-        &()
+    fn name_of(&self, _: u16) -> String {
+        self.id.to_string()
     }
 }
 

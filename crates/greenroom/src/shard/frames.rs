@@ -11,7 +11,7 @@ use greenroom_protocols::gsi::ClusterId;
 use greenroom_protocols::node::NodeId;
 use greenroom_world::{LocalFuture, Timestamp};
 
-use super::activation::{self, AnyActivation};
+use super::activation::{self, HasTurns};
 use super::baggage::{Baggage, Load};
 use super::calls::{CallSlot, Completion, Waiter};
 use super::cancel::CallKey;
@@ -94,7 +94,7 @@ impl Shard {
     /// Begins a turn with its first poll.
     pub(super) fn begin_turn(
         &self,
-        activation: Rc<dyn AnyActivation>,
+        activation: Rc<dyn HasTurns>,
         job: Job,
         deadline: Timestamp,
         caller: Caller,
@@ -290,7 +290,7 @@ impl Shard {
     }
 
     /// The activation of the turn that is being polled.
-    pub(super) fn current_activation(&self) -> Option<Rc<dyn AnyActivation>> {
+    pub(super) fn current_activation(&self) -> Option<Rc<dyn HasTurns>> {
         self.current().map(|frame| frame.activation.clone())
     }
 
@@ -374,8 +374,8 @@ impl Shard {
 
     /// Lets the current turn's activation go to another node when it can.
     pub(crate) fn migrate_current(&self, to: NodeId) -> Result<(), Unmoved> {
-        let frame = self.current().ok_or(Unmoved::NotActive)?;
-        self.migrate(&frame.activation, to)
+        let activation = self.current_slot().and_then(|slot| self.activation(slot)).ok_or(Unmoved::NotActive)?;
+        self.migrate(&activation, to)
     }
 
     /// Ends the current turn's activation when it can.

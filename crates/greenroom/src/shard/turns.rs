@@ -10,7 +10,7 @@ use std::sync::Arc;
 use greenroom_security::principal::Principal;
 use greenroom_world::{LocalFuture, Timestamp};
 
-use super::activation::AnyActivation;
+use super::activation::HasTurns;
 use super::baggage::{Baggage, Load};
 use super::calls::CallSlot;
 use super::cancel::CallKey;
@@ -91,7 +91,7 @@ pub(super) enum Answer {
 /// A turn that is being polled.
 pub(super) struct Frame {
     pub(super) id: TurnId,
-    pub(super) activation: Rc<dyn AnyActivation>,
+    pub(super) activation: Rc<dyn HasTurns>,
     pub(super) job: Cell<Job>,
     pub(super) deadline: Timestamp,
     /// Tells the reply that belongs to `answer` from all others; 0 if there is none.
@@ -125,7 +125,7 @@ impl Frame {
 
 /// Everything that the slab knows of a turn but its future.
 pub(super) struct Turn {
-    pub(super) activation: Rc<dyn AnyActivation>,
+    pub(super) activation: Rc<dyn HasTurns>,
     pub(super) job: Job,
     /// When it began, if it is timed; else never.
     pub(super) timed: Timestamp,

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use greenroom_world::Timestamp;
 
-use super::{Activation, AnyActivation, Phase, WATCH_MAX};
+use super::{Activation, HasTurns, Phase, WATCH_MAX};
 use crate::actor::error::{Failure, Refusal};
 use crate::actor::interface::{Behaviour, Interface, Message};
 use crate::actor::key::ActorId;

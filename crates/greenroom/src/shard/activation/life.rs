@@ -8,7 +8,7 @@ use bytes::Bytes;
 use futures_util::future::{Either, select};
 use greenroom_world::Timestamp;
 
-use super::{Activation, AnyActivation, Phase, moment, ticks};
+use super::{Activation, AnyActivation, HasTurns, Phase, moment, ticks};
 use crate::actor::cx::Cx;
 use crate::actor::error::Refusal;
 use crate::actor::interface::{Behaviour, Message, Travels, Why};

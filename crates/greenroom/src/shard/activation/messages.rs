@@ -7,7 +7,7 @@ use bytes::Bytes;
 use greenroom_world::Timestamp;
 
 use super::admission::Admission;
-use super::{Activation, AnyActivation, Phase, decode, fail, moment, ticks};
+use super::{Activation, AnyActivation, HasTurns, Phase, decode, fail, moment, ticks};
 use crate::actor::error::{Failure, Refusal};
 use crate::actor::interface::{Behaviour, Interface, Message, Why};
 use crate::actor::key::ActorId;
@@ -26,7 +26,7 @@ use crate::shard::turns::{Access, Job, Link};
 use crate::shard::{Shard, Slot};
 use crate::state::Held;
 
-impl<A: Behaviour> AnyActivation for Activation<A> {
+impl<A: Behaviour> HasTurns for Activation<A> {
     fn id(&self) -> &ActorId {
         &self.cx.id
     }
@@ -35,6 +35,96 @@ impl<A: Behaviour> AnyActivation for Activation<A> {
         self.slot
     }
 
+    fn turn_ended(self: Rc<Self>, shard: &Shard, job: Job, panic: Option<&str>) {
+        if job.method != HOOK.method
+            && let Some(gate) = self.kind.gate()
+        {
+            gate.leave(1);
+        }
+        match job.access {
+            Access::Exclusive => self.exclusive.set(false),
+            Access::Read => self.reads.set(self.reads.get() - 1),
+        }
+        match self.phase.get() {
+            Phase::Ending => return self.finish_end(shard),
+            Phase::Starting => {
+                if let Some(message) = panic {
+                    self.fail_start(shard, &Refusal::Activation { message: format!("it panicked: {message}") });
+                } else if self.asked_to_end.get() == Some(Why::Killed) {
+                    self.finish_end(shard);
+                }
+                return;
+            }
+            Phase::Gone => return,
+            Phase::Ready => {}
+        }
+        if panic.is_some() && self.asked_to_end.get() == Some(Why::Migrating) {
+            // It is broken: what it holds does not travel.
+            self.asked_to_end.set(None);
+        }
+        if panic.is_some() && self.idle() {
+            if self.kind.is_spawned() {
+                return self.fail(shard, Why::Panicked);
+            }
+            shard.note_lost(self.slot);
+            // A failure has been told to all who wait.
+            let _ = self.begin_start(shard, Seed::Fresh);
+        } else if panic.is_some() && self.asked_to_end.get().is_none() {
+            // Other reads still look at the actor: it is replaced when they are done.
+            self.asked_to_end.set(Some(Why::Panicked));
+        }
+        if self.idle()
+            && let Some(why) = self.asked_to_end.take()
+        {
+            return self.begin_end(shard, why);
+        }
+        if !self.mailbox.is_empty() {
+            self.schedule(shard);
+        }
+    }
+
+    fn hold(&self, reply: Box<dyn Held>) {
+        match &self.cx.state {
+            Some(state) => state.holder.hold(reply),
+            None => reply.release(),
+        }
+    }
+
+    fn keep(&self, until: Timestamp) {
+        self.kept_until.set(ticks(until));
+    }
+
+    fn end(self: Rc<Self>, shard: &Shard, why: Why) {
+        if self.phase.get() == Phase::Ready && self.idle() {
+            return self.begin_end(shard, why);
+        }
+        self.ask_to_end(shard, why);
+    }
+
+    fn method_name(&self, method: u16) -> String {
+        let hook = match self.phase.get() {
+            Phase::Starting => "(activating)",
+            Phase::Ready => "(saving)",
+            Phase::Ending | Phase::Gone => "(deactivating)",
+        };
+        self.kind.methods().get(usize::from(method)).map_or(hook, |method| method.name).to_owned()
+    }
+
+    fn name_of(&self, method: u16) -> String {
+        let name = self.method_name(method);
+        if name.starts_with('(') { format!("{} {name}", self.cx.id) } else { format!("{}.{name}", self.cx.id) }
+    }
+
+    fn waiting(&self) -> usize {
+        self.mailbox.len()
+    }
+
+    fn each_waiter(&self, look: &mut dyn FnMut(&Link)) {
+        self.mailbox.each(&mut |_, envelope| look(&envelope.chain.link));
+    }
+}
+
+impl<A: Behaviour> AnyActivation for Activation<A> {
     fn start(self: Rc<Self>, shard: &Shard, seed: Seed) -> Result<(), Refusal> {
         self.begin_start(shard, seed)
     }
@@ -143,61 +233,6 @@ impl<A: Behaviour> AnyActivation for Activation<A> {
         self.visit(shard);
     }
 
-    fn turn_ended(self: Rc<Self>, shard: &Shard, job: Job, panic: Option<&str>) {
-        if job.method != HOOK.method
-            && let Some(gate) = self.kind.gate()
-        {
-            gate.leave(1);
-        }
-        match job.access {
-            Access::Exclusive => self.exclusive.set(false),
-            Access::Read => self.reads.set(self.reads.get() - 1),
-        }
-        match self.phase.get() {
-            Phase::Ending => return self.finish_end(shard),
-            Phase::Starting => {
-                if let Some(message) = panic {
-                    self.fail_start(shard, &Refusal::Activation { message: format!("it panicked: {message}") });
-                } else if self.asked_to_end.get() == Some(Why::Killed) {
-                    self.finish_end(shard);
-                }
-                return;
-            }
-            Phase::Gone => return,
-            Phase::Ready => {}
-        }
-        if panic.is_some() && self.asked_to_end.get() == Some(Why::Migrating) {
-            // It is broken: what it holds does not travel.
-            self.asked_to_end.set(None);
-        }
-        if panic.is_some() && self.idle() {
-            if self.kind.is_spawned() {
-                return self.fail(shard, Why::Panicked);
-            }
-            shard.note_lost(self.slot);
-            // A failure has been told to all who wait.
-            let _ = self.begin_start(shard, Seed::Fresh);
-        } else if panic.is_some() && self.asked_to_end.get().is_none() {
-            // Other reads still look at the actor: it is replaced when they are done.
-            self.asked_to_end.set(Some(Why::Panicked));
-        }
-        if self.idle()
-            && let Some(why) = self.asked_to_end.take()
-        {
-            return self.begin_end(shard, why);
-        }
-        if !self.mailbox.is_empty() {
-            self.schedule(shard);
-        }
-    }
-
-    fn end(self: Rc<Self>, shard: &Shard, why: Why) {
-        if self.phase.get() == Phase::Ready && self.idle() {
-            return self.begin_end(shard, why);
-        }
-        self.ask_to_end(shard, why);
-    }
-
     fn restart(self: Rc<Self>, shard: &Shard) {
         self.begin_again(shard);
     }
@@ -208,13 +243,6 @@ impl<A: Behaviour> AnyActivation for Activation<A> {
 
     fn hears(&self) -> bool {
         A::ENDED
-    }
-
-    fn hold(&self, reply: Box<dyn Held>) {
-        match &self.cx.state {
-            Some(state) => state.holder.hold(reply),
-            None => reply.release(),
-        }
     }
 
     fn check_save(self: Rc<Self>, shard: &Shard, now: Timestamp) -> Option<Timestamp> {
@@ -266,10 +294,6 @@ impl<A: Behaviour> AnyActivation for Activation<A> {
         }
     }
 
-    fn each_waiter(&self, look: &mut dyn FnMut(&Link)) {
-        self.mailbox.each(&mut |_, envelope| look(&envelope.chain.link));
-    }
-
     fn each_message(&self, now: Timestamp, look: &mut dyn FnMut(Waiting<'_>)) {
         self.mailbox.each(&mut |since, envelope| {
             let method = match &envelope.body {
@@ -295,24 +319,6 @@ impl<A: Behaviour> AnyActivation for Activation<A> {
         (moment(self.made), moment(self.last_used.get()))
     }
 
-    fn method_name(&self, method: u16) -> String {
-        let hook = match self.phase.get() {
-            Phase::Starting => "(activating)",
-            Phase::Ready => "(saving)",
-            Phase::Ending | Phase::Gone => "(deactivating)",
-        };
-        self.kind.methods().get(usize::from(method)).map_or(hook, |method| method.name).to_owned()
-    }
-
-    fn name_of(&self, method: u16) -> String {
-        let name = self.method_name(method);
-        if name.starts_with('(') { format!("{} {name}", self.cx.id) } else { format!("{}.{name}", self.cx.id) }
-    }
-
-    fn keep(&self, until: Timestamp) {
-        self.kept_until.set(ticks(until));
-    }
-
     fn kept_until(&self) -> Timestamp {
         moment(self.kept_until.get())
     }
@@ -322,10 +328,6 @@ impl<A: Behaviour> AnyActivation for Activation<A> {
         for (_, envelope) in self.mailbox.take() {
             self.refuse(envelope, refusal.clone());
         }
-    }
-
-    fn waiting(&self) -> usize {
-        self.mailbox.len()
     }
 
     fn busy(&self) -> bool {
