@@ -91,7 +91,7 @@ const LONG: [&str; 8] = [
     "greenroom-cli bench",
     "greenroom-cli engines",
     "greenroom-upgrade upgrade",
-    "greenroom-protocols gsi_model",
+    "greenroom-protocols models",
     "greenroom-store-postgres postgres",
     "greenroom-store-redis redis",
     "greenroom-mistakes compile_errors",

@@ -16,7 +16,7 @@
 //! Then the directory gets the new slot. So who sends finds the actor at every time, and its messages stay in order, by
 //! whichever reference they were sent.
 //!
-//! The bad traces, and the tests that have them: `model` is `tests/passage_model.rs`, in which each rule has a switch; the others are in
+//! The bad traces, and the tests that have them: `model` is `tests/models/passage.rs`, in which each rule has a switch; the others are in
 //! `tests/shards` of the conformance suite.
 //!
 //! | | trace | tests |

@@ -53,15 +53,18 @@ impl Mutant {
     }
 }
 
-/// What belongs together: its folder, the test programs that check it beside its unit tests, the quick ones first, and its mutants.
+/// What belongs together: its folder, the tests that check it beside its unit tests, the quick ones first, and its mutants.
 struct Room {
     name: &'static str,
     of: &'static House,
     /// In the house's folder.
     folder: &'static str,
-    programs: &'static [&'static str],
+    suites: &'static [TestSuite],
     mutants: &'static [Mutant],
 }
+
+/// Tests of one test program: its name, and a part of the names of those tests, which is empty for all of them.
+type TestSuite = (&'static str, &'static str);
 
 /// A crate whose tests are to notice, and what is copied for that.
 struct House {
@@ -82,32 +85,26 @@ const PROTOCOLS: House = House {
 const EXPLORER: House = House { package: "greenroom-explore", folder: "crates", members: "crates/*", endless: "4m" };
 const HOUSES: [&House; 2] = [&PROTOCOLS, &EXPLORER];
 
-const fn protocol(name: &'static str, programs: &'static [&'static str], mutants: &'static [Mutant]) -> Room {
-    Room { name, of: &PROTOCOLS, folder: "src", programs, mutants }
+const fn protocol(name: &'static str, suites: &'static [TestSuite], mutants: &'static [Mutant]) -> Room {
+    Room { name, of: &PROTOCOLS, folder: "src", suites, mutants }
 }
 
 const ROOMS: &[Room] = &[
-    protocol("membership", &["membership_model"], membership::MUTANTS),
-    protocol("directory", &["directory_model"], directory::MUTANTS),
-    protocol("gsi", &["gsi_model"], gsi::MUTANTS),
-    protocol("bcas", &["bcas_model"], bcas::MUTANTS),
-    protocol("vlb", &["vlb_model"], vlb::MUTANTS),
-    protocol("delivery", &["delivery", "delivery_trouble", "answers_model", "delivery_model"], delivery::MUTANTS),
-    Room { name: "stage", of: &EXPLORER, folder: "greenroom/src", programs: &[], mutants: stage::MUTANTS },
-    Room {
-        name: "explorer",
-        of: &EXPLORER,
-        folder: "greenroom-explore/src",
-        programs: &[],
-        mutants: explorer::MUTANTS,
-    },
+    protocol("membership", &[("models", "membership::")], membership::MUTANTS),
+    protocol("directory", &[("models", "directory::")], directory::MUTANTS),
+    protocol("gsi", &[("models", "gsi::")], gsi::MUTANTS),
+    protocol("bcas", &[("models", "bcas::")], bcas::MUTANTS),
+    protocol("vlb", &[("models", "vlb::")], vlb::MUTANTS),
+    protocol("delivery", &[("delivery", ""), ("models", "answers::"), ("models", "delivery::")], delivery::MUTANTS),
+    Room { name: "stage", of: &EXPLORER, folder: "greenroom/src", suites: &[], mutants: stage::MUTANTS },
+    Room { name: "explorer", of: &EXPLORER, folder: "greenroom-explore/src", suites: &[], mutants: explorer::MUTANTS },
 ];
 
 impl Room {
     /// Where the file of a mutant is.
     fn path(&self, mutant: &Mutant) -> String {
         let Self { name, of: House { folder: house, .. }, folder, .. } = self;
-        let within = if self.programs.is_empty() { String::new() } else { format!("{name}/") };
+        let within = if self.suites.is_empty() { String::new() } else { format!("{name}/") };
         format!("{house}/{folder}/{within}{}", mutant.file)
     }
 
@@ -116,28 +113,29 @@ impl Room {
         format!("{}/{}/lib.rs", self.of.folder, self.folder)
     }
 
-    /// The tests that are to notice a mutant: options of `cargo test`, with the test program's name.
-    fn suites(&self, mutant: &Mutant) -> Vec<(&'static str, Vec<String>)> {
-        let of = |program: &'static str, test: Option<&str>| {
+    /// The tests that are to notice a mutant: options of `cargo test`, with the suite's name.
+    fn suites(&self, mutant: &Mutant) -> Vec<(String, Vec<String>)> {
+        let of = |(program, tests): (&str, &str)| {
             let which =
                 if program == "lib" { vec!["--lib".to_owned()] } else { vec!["--test".to_owned(), program.to_owned()] };
-            let test = test.into_iter().flat_map(|test| ["--".to_owned(), test.to_owned()]);
-            (program, which.into_iter().chain(test).collect())
+            let tests = ["--", tests].into_iter().map(str::to_owned).filter(|word| !word.is_empty());
+            let name = format!("{program} {}", tests.clone().skip(1).collect::<String>());
+            (name.trim_end().to_owned(), which.into_iter().chain(tests).collect())
         };
         match mutant.noticed_by {
-            Some((program, test)) => vec![of(program, Some(test))],
+            Some(suite) => vec![of(suite)],
             None => {
                 let unit = format!("{}::", self.name);
-                let programs = self.programs.iter().map(|program| of(program, None));
-                std::iter::once(of("lib", Some(&unit))).chain(programs).collect()
+                let suites = self.suites.iter().copied().map(of);
+                std::iter::once(of(("lib", &unit))).chain(suites).collect()
             }
         }
     }
 
     /// All test programs that the room's mutants need.
     fn all_programs(&self) -> impl Iterator<Item = &'static str> {
-        let named = self.mutants.iter().filter_map(|mutant| mutant.noticed_by.map(|(program, _)| program));
-        self.programs.iter().copied().chain(named).filter(|program| *program != "lib")
+        let named = self.mutants.iter().filter_map(|mutant| mutant.noticed_by);
+        self.suites.iter().copied().chain(named).map(|(program, _)| program).filter(|program| *program != "lib")
     }
 }
 
@@ -228,8 +226,7 @@ fn judge(copy: &Copy, number: usize, room: &Room, mutant: &Mutant) -> Option<Str
 }
 
 fn fate(copy: &Copy, number: usize, room: &Room, mutant: &Mutant) -> Result<Fate, String> {
-    for (program, suite) in room.suites(mutant) {
-        let by = mutant.noticed_by.map_or_else(|| program.to_owned(), |(program, test)| format!("{program} {test}"));
+    for (by, suite) in room.suites(mutant) {
         let ran = copy.tests(number, &suite).stdout(Stdio::null()).stderr(Stdio::null()).status();
         let status = ran.map_err(|error| format!("`timeout` could not start: {error}"))?;
         match status.code() {

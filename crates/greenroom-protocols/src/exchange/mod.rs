@@ -20,7 +20,7 @@
 //! - every lock ends, whoever dies and whatever is lost, and not before the other side's last order.
 //!
 //! Each rule has a switch in `Checks`, and a test that shows what happens without it. The bad traces of the whole optimiser, and the tests that have
-//! them: `traces` and `loads` are in `exchange/tests`, `model` is `tests/exchange_model`, the others are in `flows/tests` or named in full.
+//! them: `traces` and `loads` are in `exchange/tests`, `model` is `tests/models/exchange`, the others are in `flows/tests` or named in full.
 //!
 //! | | trace | tests |
 //! |---|---|---|

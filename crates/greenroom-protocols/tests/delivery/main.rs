@@ -8,6 +8,7 @@ mod operators;
 mod promises;
 mod refusals;
 mod timers;
+mod trouble;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

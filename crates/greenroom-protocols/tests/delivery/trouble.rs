@@ -1,14 +1,13 @@
 //! Delivery in long random runs: loss, repetition, reordering, crashes and changes of owner at any point; what the journal and
 //! outlets refuse, and what operators do about it.
 
-mod delivery_world;
-
 use std::collections::BTreeSet;
 
-use delivery_world::*;
 use greenroom_protocols::delivery::*;
 use greenroom_protocols::reminders::Wall;
 use proptest::prelude::*;
+
+use super::delivery_world::*;
 
 /// Forwards what comes to actor 10, in partition 0, to actors of partition 1; those record it.
 fn forward(message: &Message, _: &[Payload], _: &mut dyn FnMut() -> Birth) -> Outcome<Actor, Payload> {

@@ -198,6 +198,3 @@ fn o14_an_order_without_a_deadline_meets_a_later_promise() {
 fn what_breaks_the_balance_does() {
     breaks(REST, World { time_max: 1, ..crowd() }, |checks| checks.balance = false);
 }
-
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;

@@ -504,7 +504,3 @@ fn without_the_join_probe_nodes_that_cannot_reach_each_other_are_both_active() {
 fn without_compare_and_swap_a_stale_write_revives_a_dead_row() {
     breaks("compare and swap", DEAD, Cluster { swaps: false, ..two_suspect_each_other() });
 }
-
-/// States are made and dropped by the million.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;

@@ -271,7 +271,3 @@ fn without_waiting_for_reports_a_new_owner_activates_twice() {
 fn without_waiting_for_the_lease_the_dead_and_the_living_both_host() {
     breaks("lease_wait", owner_dies(), |checks| checks.lease_wait = false);
 }
-
-/// States are made and dropped by the million.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;

@@ -542,7 +542,3 @@ fn nothing_is_applied_twice_and_no_instance_goes_back_when_the_store_does() {
     exhaust("restored", world.clone());
     exhaust("restored, delegated", World { far: vec![false, true], updates: vec![1, 0, 1], ..world });
 }
-
-/// States are made and dropped by the million.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;

@@ -452,7 +452,3 @@ fn without_the_hosts_look_a_turn_begins_after_the_cancellation() {
     let small = Small { checks, cancels: true, times: vec![0, 10], takes_over: false, ..handover(true) };
     assert!(explore(small).is_err());
 }
-
-/// States are made and dropped by the million.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;

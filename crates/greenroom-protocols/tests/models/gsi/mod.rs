@@ -381,7 +381,3 @@ fn without_the_rule_for_homes_two_own() {
 fn without_waiting_for_the_lease_the_new_home_and_the_old_one_own() {
     breaks(OWNED, World { rounds_max: 1, ..moving_in() }, |checks| checks.lease = false);
 }
-
-/// States are made and dropped by the million.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;

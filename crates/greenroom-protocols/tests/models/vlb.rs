@@ -407,7 +407,3 @@ fn confirmed_once_over_three_leaders() {
 fn without_asking_who_joins_a_leader_hides_what_that_one_has() {
     breaks(TWO, World { resends_max: 0, met: false, ..fails() }, |checks| checks.assume = false);
 }
-
-/// States are made and dropped by the million.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;

@@ -6,15 +6,14 @@
 //! taken over at any time; the owner before has crashed, or goes on and does not know. The journal may refuse a commit, and
 //! operators who have seen what is parked have it retried or dropped whenever they like, twice too.
 
-mod delivery_world;
-
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use delivery_world::*;
 use greenroom_protocols::delivery::*;
 use greenroom_protocols::reminders::Wall;
 use stateright::{Checker, HasDiscoveries, Model, Property};
+
+use crate::delivery_world::*;
 
 const CALLED: Actor = 10;
 
@@ -442,7 +441,3 @@ fn without_the_fence_two_owners_process_a_message() {
 fn without_recorded_answers_a_repeated_call_runs_twice() {
     breaks("recorded_answer", ONCE, Bounds { repeats: 1, ..bounds() }, |checks| checks.recorded_answer = false);
 }
-
-/// States are made and dropped by the million.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;

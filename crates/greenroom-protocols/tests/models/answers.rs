@@ -1,14 +1,13 @@
 //! Idempotency keys, checked exhaustively on small instances: a key that is asked again within its time runs no second turn,
 //! whoever owns the partition by then and however slowly the journal answers; after its time it goes.
 
-mod delivery_world;
-
 use std::time::{Duration, Instant};
 
-use delivery_world::*;
 use greenroom_protocols::delivery::*;
 use greenroom_protocols::reminders::Wall;
 use stateright::{Checker, Model, Property};
+
+use crate::delivery_world::*;
 
 /// Bounds of an instance.
 #[derive(Clone, Debug)]
@@ -174,7 +173,3 @@ fn without_recorded_answers_a_key_runs_twice() {
     config.checks.recorded_answer = false;
     check(Bounds { config, ..bounds() }).assert_any_discovery(ONCE);
 }
-
-/// States are made and dropped by the million.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
