@@ -1,11 +1,12 @@
 //! A copy of what is mutated, with all mutants in it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::{Chosen, House, numbered};
+use super::places::{Misfit, MutatedSources};
+use super::{Chosen, House, ROOMS, Room};
 use crate::step::{cargo, plain, root, target};
 
 pub(super) struct Copy {
@@ -14,7 +15,8 @@ pub(super) struct Copy {
 }
 
 impl Copy {
-    pub(super) fn make(house: &'static House) -> Result<Self, String> {
+    /// Copies `house`, with all of its mutants asleep but those that fit nowhere.
+    pub(super) fn make(house: &'static House) -> Result<(Self, Vec<Misfit>), String> {
         let folder = target()?.join("mutants").join(house.package);
         let (from, to) = (root().join(house.folder), folder.join(house.folder));
         match fs::remove_dir_all(&to) {
@@ -30,38 +32,17 @@ impl Copy {
             _ => format!("{line}\n"),
         });
         write(&folder.join("Cargo.toml"), &alone.collect::<String>())?;
-        let copy = Self { house, folder };
-        copy.mutate()?;
-        Ok(copy)
-    }
-
-    /// Puts all mutants into the copy, asleep.
-    fn mutate(&self) -> Result<(), String> {
-        let mut files: BTreeMap<PathBuf, String> = BTreeMap::new();
-        let mut libs = BTreeSet::new();
-        for (number, room, mutant) in numbered().filter(|(_, room, _)| room.of.package == self.house.package) {
-            let path = self.folder.join(room.path(mutant));
-            libs.insert(self.folder.join(room.lib()));
-            if !files.contains_key(&path) {
-                files.insert(path.clone(), read(&path)?);
-            }
-            let text = files.get_mut(&path).expect("it was just read");
-            let places = text.matches(mutant.code).count();
-            if places != 1 {
-                return Err(format!(
-                    "the mutant \"{}\" fits {places} places of {}: let its code be what stands there now",
-                    mutant.what,
-                    room.path(mutant)
-                ));
-            }
-            let mutated = mutant.mutated.replace("mutated!()", &format!("crate::is_alive({number})"));
-            *text = text.replace(mutant.code, &mutated);
+        let mut mutated = MutatedSources::of_house(house, &folder);
+        let rooms = ROOMS.iter().filter(|room| room.of.package == house.package);
+        for lib in rooms.map(Room::lib).collect::<BTreeSet<String>>() {
+            let text = match mutated.files.remove(&lib) {
+                Some(text) => text,
+                None => read(&folder.join(&lib))?,
+            };
+            mutated.files.insert(lib, text + IS_ALIVE);
         }
-        for lib in libs {
-            let text = read(&lib)? + IS_ALIVE;
-            files.insert(lib, text);
-        }
-        files.iter().try_for_each(|(path, text)| write(path, text))
+        mutated.files.iter().try_for_each(|(path, text)| write(&folder.join(path), text))?;
+        Ok((Self { house, folder }, mutated.misfits))
     }
 
     /// Builds the tests of the chosen ones' rooms, which pass while no mutant is alive: that is for the tests of a change to say.

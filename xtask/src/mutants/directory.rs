@@ -30,8 +30,8 @@ pub(super) const MUTANTS: &[Mutant] = &[
     mutant(
         "a host takes a grant of the epoch at its floor",
         "host.rs",
-        "grant.placed.epoch <= self.floor",
-        "(grant.placed.epoch < self.floor || grant.placed.epoch == self.floor && !mutated!())",
+        "grant.placed.epoch <= floor",
+        "(grant.placed.epoch < floor || grant.placed.epoch == floor && !mutated!())",
     ),
     mutant(
         "epochs do not jump with the view",

@@ -10,6 +10,7 @@ mod directory;
 mod explorer;
 mod gsi;
 mod membership;
+mod places;
 mod stage;
 mod vlb;
 
@@ -18,6 +19,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use self::copy::Copy;
+use self::places::Misfit;
 
 /// One place of the code, told otherwise.
 struct Mutant {
@@ -158,12 +160,21 @@ pub(crate) fn run(options: &[&str]) -> Result<(), String> {
         numbered().filter(|(_, room, _)| options.is_empty() || options.contains(&room.name)).collect();
     let mut unlike = Vec::new();
     for house in HOUSES {
-        let own: Vec<Chosen> = chosen.iter().filter(|(_, room, _)| room.of.package == house.package).copied().collect();
-        if !own.is_empty() {
-            let copy = Copy::make(house)?;
-            copy.build(&own)?;
-            unlike.extend(run_all(&copy, &own).into_iter().flatten());
+        let mut own: Vec<Chosen> =
+            chosen.iter().filter(|(_, room, _)| room.of.package == house.package).copied().collect();
+        if own.is_empty() {
+            continue;
         }
+        let (copy, misfits) = Copy::make(house)?;
+        for Misfit { number, complaint } in misfits {
+            if let Some(at) = own.iter().position(|(own, ..)| *own == number) {
+                println!("MISFIT    {complaint}");
+                own.remove(at);
+                unlike.push(complaint);
+            }
+        }
+        copy.build(&own)?;
+        unlike.extend(run_all(&copy, &own).into_iter().flatten());
     }
     let survivors = chosen.iter().filter(|(_, _, mutant)| mutant.survives.is_some()).count();
     match unlike[..] {
