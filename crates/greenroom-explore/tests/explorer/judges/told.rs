@@ -3,7 +3,7 @@
 use greenroom_explore::Failure;
 use greenroom_explore::prelude::*;
 
-use crate::bank::{AccountRef, TellerRef, bank};
+use super::bank::{AccountRef, TellerRef, bank};
 
 async fn two_deposits(world: World) {
     AccountRef::of(&world, "ada").add(1).await.expect("it answers");
@@ -62,13 +62,13 @@ fn a_file_replays_what_was_found() {
     let files = found().save().expect("there is a folder for it");
     let text = std::fs::read_to_string(&files.schedule).expect("it was written");
     let saved: serde_json::Value = serde_json::from_str(&text).expect("it is JSON");
-    assert_eq!(saved["test"], "told::a_file_replays_what_was_found");
+    assert_eq!(saved["test"], "judges::told::a_file_replays_what_was_found");
     let schedule = saved["schedule"].as_str().expect("it has a schedule");
     for _ in 0..3 {
         let again = bank().replay(schedule).check(two_deposits).expect_err("it breaks again");
         assert_eq!(again.steps().collect::<Vec<_>>(), found().steps().collect::<Vec<_>>());
     }
     assert!(files.page.is_file());
-    let namesake = files.page.with_file_name("told.a_file_replays_what_was_found.html");
+    let namesake = files.page.with_file_name("judges.told.a_file_replays_what_was_found.html");
     assert_eq!(files.page, namesake, "a test of this name in another module has files of its own");
 }

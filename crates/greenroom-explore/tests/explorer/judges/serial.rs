@@ -2,7 +2,7 @@
 
 use greenroom_explore::prelude::*;
 
-use crate::bank::{AccountRef, TellerRef, bank};
+use super::bank::{AccountRef, TellerRef, bank};
 
 fn tellers(world: &World, repaired: bool) {
     for desk in ["1", "2"] {

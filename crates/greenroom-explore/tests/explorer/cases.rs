@@ -4,15 +4,15 @@
 #![expect(dead_code, reason = "the examples' `main`s are not run here")]
 #![expect(unreachable_pub, reason = "examples show what a crate of one's own would say")]
 
-#[path = "../examples/auction.rs"]
+#[path = "../../examples/auction.rs"]
 mod auction;
-#[path = "../examples/auction_house.rs"]
+#[path = "../../examples/auction_house.rs"]
 mod auction_house;
-#[path = "../../greenroom/examples/chat.rs"]
+#[path = "../../../greenroom/examples/chat.rs"]
 mod chat;
-#[path = "../../greenroom/examples/survey.rs"]
+#[path = "../../../greenroom/examples/survey.rs"]
 mod survey;
-#[path = "../../greenroom/examples/word_count.rs"]
+#[path = "../../../greenroom/examples/word_count.rs"]
 mod word_count;
 
 use greenroom_explore::prelude::*;

@@ -2,7 +2,7 @@
 
 use greenroom_explore::prelude::*;
 
-use crate::bank::{AccountRef, bank};
+use super::bank::{AccountRef, bank};
 
 /// Counts what is deposited and not yet in an account.
 #[derive(Default)]
