@@ -9,7 +9,7 @@ use greenroom::prelude::*;
 use greenroom::{PoolSize, Threads};
 use tokio::time::timeout;
 
-use crate::node;
+use super::node;
 
 /// Whether the thread of [`Clerk::haunt`] has ended.
 static LAID: AtomicBool = AtomicBool::new(false);

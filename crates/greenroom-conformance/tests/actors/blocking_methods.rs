@@ -9,7 +9,7 @@ use greenroom::PoolSize;
 use greenroom::prelude::*;
 use tokio::time::timeout;
 
-use crate::node;
+use super::node;
 
 /// What closes a method's way out, by the test's number for it.
 static GATES: LazyLock<Mutex<HashMap<u64, Receiver<()>>>> = LazyLock::new(Mutex::default);

@@ -2,7 +2,7 @@
 
 use greenroom::prelude::*;
 
-use crate::node;
+use super::node;
 
 #[derive(Default, Actor)]
 struct Link {

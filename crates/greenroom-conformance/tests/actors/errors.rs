@@ -5,7 +5,7 @@ use std::time::Duration;
 use greenroom::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use crate::node;
+use super::node;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[error("{0} is too much")]

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use greenroom::prelude::*;
 
-use crate::node;
+use super::node;
 
 type Log = Arc<Mutex<Vec<String>>>;
 

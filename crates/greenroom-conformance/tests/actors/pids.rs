@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use greenroom::prelude::*;
 
-use crate::node;
+use super::node;
 
 /// Spawned only.
 struct Worker {

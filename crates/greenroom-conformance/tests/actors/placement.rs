@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use greenroom::prelude::*;
 
-use crate::node;
+use super::node;
 
 struct Resizer {
     made: Arc<AtomicU64>,

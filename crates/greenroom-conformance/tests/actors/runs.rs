@@ -9,7 +9,7 @@ use greenroom::prelude::*;
 use greenroom::{CallInfo, Interceptor};
 use serde::{Deserialize, Serialize};
 
-use crate::node;
+use super::node;
 
 /// Hears numbers, and keeps them while it lives.
 #[derive(Default, Actor)]

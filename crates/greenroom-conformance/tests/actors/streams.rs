@@ -9,7 +9,7 @@ use futures_util::{StreamExt, stream};
 use greenroom::Node;
 use greenroom::prelude::*;
 
-use crate::node;
+use super::node;
 
 struct Numbers {
     /// Items made by any of these actors.

@@ -7,7 +7,7 @@ use std::time::Duration;
 use greenroom::prelude::*;
 use tokio::sync::Barrier;
 
-use crate::node;
+use super::node;
 
 struct Room {
     barrier: Arc<Barrier>,

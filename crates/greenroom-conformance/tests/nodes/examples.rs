@@ -3,41 +3,41 @@
 #![expect(dead_code, reason = "the examples' `main`s are not run here")]
 #![expect(unreachable_pub, reason = "examples show what a crate of one's own would say")]
 
-#[path = "../../greenroom/examples/account.rs"]
+#[path = "../../../greenroom/examples/account.rs"]
 mod account;
-#[path = "../../greenroom/examples/chat.rs"]
+#[path = "../../../greenroom/examples/chat.rs"]
 mod chat;
-#[path = "../../greenroom/examples/context.rs"]
+#[path = "../../../greenroom/examples/context.rs"]
 mod context;
-#[path = "../../greenroom/examples/geo.rs"]
+#[path = "../../../greenroom/examples/geo.rs"]
 mod geo;
-#[path = "../../greenroom/examples/hello.rs"]
+#[path = "../../../greenroom/examples/hello.rs"]
 mod hello;
-#[path = "../../greenroom/examples/migration.rs"]
+#[path = "../../../greenroom/examples/migration.rs"]
 mod migration;
-#[path = "../../greenroom/examples/overload.rs"]
+#[path = "../../../greenroom/examples/overload.rs"]
 mod overload;
-#[path = "../../greenroom/examples/pool_server/main.rs"]
+#[path = "../../../greenroom/examples/pool_server/main.rs"]
 mod pool_server;
-#[path = "../../greenroom/examples/presence.rs"]
+#[path = "../../../greenroom/examples/presence.rs"]
 mod presence;
-#[path = "../../greenroom/examples/reliable.rs"]
+#[path = "../../../greenroom/examples/reliable.rs"]
 mod reliable;
-#[path = "../../greenroom/examples/security.rs"]
+#[path = "../../../greenroom/examples/security.rs"]
 mod security;
-#[path = "../../greenroom/examples/streams.rs"]
+#[path = "../../../greenroom/examples/streams.rs"]
 mod streams;
-#[path = "../../greenroom/examples/supervision.rs"]
+#[path = "../../../greenroom/examples/supervision.rs"]
 mod supervision;
-#[path = "../../greenroom/examples/survey.rs"]
+#[path = "../../../greenroom/examples/survey.rs"]
 mod survey;
-#[path = "../../greenroom/examples/time.rs"]
+#[path = "../../../greenroom/examples/time.rs"]
 mod time;
-#[path = "../../greenroom/examples/topics.rs"]
+#[path = "../../../greenroom/examples/topics.rs"]
 mod topics;
-#[path = "../../greenroom/examples/versioned.rs"]
+#[path = "../../../greenroom/examples/versioned.rs"]
 mod versioned;
-#[path = "../../greenroom/examples/word_count.rs"]
+#[path = "../../../greenroom/examples/word_count.rs"]
 mod word_count;
 
 use std::time::Duration;

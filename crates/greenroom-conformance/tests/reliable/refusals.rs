@@ -8,7 +8,7 @@ use greenroom::prelude::*;
 use greenroom_store::Store;
 use greenroom_store::memory::MemoryStore;
 
-use crate::bank::Account;
+use super::bank::Account;
 
 #[derive(Default, Actor)]
 struct Hasty {

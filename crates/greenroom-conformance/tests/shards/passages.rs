@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use greenroom_test::Cluster;
 
-use crate::ledger::{LedgerRef, Lives, MayflyRef, TellerRef, bring, equipped, shard_of};
+use super::ledger::{LedgerRef, Lives, MayflyRef, TellerRef, bring, equipped, shard_of};
 
 /// Runs `scenario` over one node of so many shards.
 #[track_caller]

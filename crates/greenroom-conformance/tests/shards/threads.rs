@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use greenroom::Node;
 
-use crate::ledger::{Lives, TellerRef, equipped};
+use super::ledger::{Lives, TellerRef, equipped};
 
 const TELLERS: u64 = 24;
 const LEDGERS: u64 = 4;

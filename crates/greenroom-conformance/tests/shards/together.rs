@@ -7,7 +7,7 @@ use greenroom::optimiser::OptimiserMode;
 use greenroom::prelude::*;
 use greenroom_test::Cluster;
 
-use crate::ledger::{bring, shard_of};
+use super::ledger::{bring, shard_of};
 
 /// Hits the ball back.
 #[derive(Default, Actor)]
