@@ -1,8 +1,6 @@
 //! What the Helm chart of `deploy/chart` renders, before a real API server: the server takes it, and nodes with its rights and its
 //! environment form a cluster. `cargo xtask chart` keeps the renders what the chart says.
 
-#![cfg(feature = "kube")]
-
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{BufRead, BufReader};

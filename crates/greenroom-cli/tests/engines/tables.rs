@@ -1,7 +1,5 @@
 //! Clusters whose membership table is in a real engine: `greenroom node --table URL` on each, and `status` when it fails.
 
-#![cfg(feature = "stores")]
-
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -121,6 +119,6 @@ fn a_table_that_is_not_there_is_named_without_its_password() {
 }
 
 /// What the guide tells operators to apply.
-const CRD: &str = include_str!("../../greenroom-store-kube/manifests/crd.yaml");
+const CRD: &str = include_str!("../../../greenroom-store-kube/manifests/crd.yaml");
 
 const PATIENCE: Duration = Duration::from_secs(60);

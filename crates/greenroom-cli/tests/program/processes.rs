@@ -329,7 +329,7 @@ fn a_supervisor_hears_that_a_node_is_ready_lives_and_stops() {
 
 #[test]
 fn the_systemd_unit_is_in_order_exposes_little_and_outlasts_a_drain() {
-    let unit = include_str!("../../../deploy/greenroom@.service");
+    let unit = include_str!("../../../../deploy/greenroom@.service");
     let shown = text(&greenroom(&["config", "print"]).stdout);
     let seconds = |text: &str, name: &str| -> f64 {
         let value =

@@ -9,16 +9,16 @@ use std::process::{Command, Output};
 use tempfile::TempDir;
 
 // Laid out by rustfmt's defaults, which are what a project has, and not as this checkout is.
-#[path = "../templates/rust/account.rs"]
+#[path = "../../templates/rust/account.rs"]
 #[rustfmt::skip]
 pub mod account;
-#[path = "../templates/rust/auction.rs"]
+#[path = "../../templates/rust/auction.rs"]
 #[rustfmt::skip]
 pub mod auction;
-#[path = "../templates/rust/room.rs"]
+#[path = "../../templates/rust/room.rs"]
 #[rustfmt::skip]
 pub mod room;
-#[path = "../templates/rust/wallet.rs"]
+#[path = "../../templates/rust/wallet.rs"]
 #[rustfmt::skip]
 pub mod wallet;
 
