@@ -13,6 +13,7 @@ mod protocols;
 mod reach;
 mod said;
 mod source;
+mod targets;
 mod tree;
 mod words;
 
