@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::engines;
-use crate::step::{root, run as step};
+use crate::step::{root, run as step, say};
 
 /// Lints the chart, compares what it renders of each file of values with the expectation beside it, and holds it to what it must
 /// refuse; with `--renew` writes the expectations.
@@ -39,7 +39,7 @@ pub(crate) fn run(options: &[&str]) -> Result<(), String> {
     }
     refusals(&helm)?;
     composed()?;
-    println!("==> chart: {} files of values render as expected, and {} are refused", values.len(), REFUSED.len());
+    say(&format!("==> chart: {} files of values render as expected, and {} are refused", values.len(), REFUSED.len()));
     Ok(())
 }
 

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::step::{cargo, root, run as step, target};
+use crate::step::{cargo, root, run as step, say, target};
 use crate::test::EVERYTHING;
 
 /// Installs and tests each of them; with `all`, one whose interpreter is missing is an error.
@@ -20,7 +20,7 @@ pub(crate) fn run(all: bool) -> Result<(), String> {
     for (what, missing, test) in tests {
         match missing {
             Some(missing) if all => return Err(format!("the tests of {what} need {missing}")),
-            Some(missing) => println!("==> SKIPPED: {what}: {missing}"),
+            Some(missing) => say(&format!("==> SKIPPED: {what}: {missing}")),
             None => test(all)?,
         }
     }

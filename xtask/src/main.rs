@@ -3,6 +3,7 @@
 mod book;
 mod chaos;
 mod chart;
+mod checks;
 mod console;
 mod dist;
 mod engines;
@@ -17,11 +18,15 @@ mod mutants;
 mod pace;
 mod programs;
 mod quick;
+mod repeatable;
 mod seeds;
+mod stamps;
 mod step;
 mod templates;
 mod test;
+mod times;
 mod tutorial;
+mod workspace;
 
 use std::process::ExitCode;
 
@@ -66,11 +71,14 @@ fn main() -> ExitCode {
 }
 
 const HELP: &str = "\
-cargo xtask test [--all | --quick [REVISION]]
+cargo xtask test [[--all] [--every] | --weekly | --quick [REVISION]]
     What a change must pass: format, lints, every test (model checks, doc tests and tidy among them), docs.
     Tests against real engines run where these are installed; what is skipped is said. --all installs what is
-    missing first (apt-get, and builds from Go modules into a cache outside the checkout) and skips nothing.
-    Says at the end how long each step and each of the ten slowest tests took.
+    missing first (apt-get, and builds from Go modules into a cache outside the checkout) and skips nothing for want of it.
+    Says at the end how long each step and each of the ten slowest tests took, and keeps that table in the cache.
+    Models, simulations under given seeds and the compiler's messages are skipped while nothing that they are built from
+    differs from a run that passed: --every runs them too.
+    --weekly: --all, --every, and the steps that are too long for what they find.
     --quick: format, lints, tidy, claims, and the tests of the packages that differ from REVISION (HEAD by default), and of
     those that stand on them, under few seeds and without the programs that take minutes; it says which.
 

@@ -4,6 +4,7 @@
 //! is given a runner that only writes down what it was to run, with all that cargo says in the environment; what was
 //! written down is then run here.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs;
@@ -16,6 +17,7 @@ use std::sync::Mutex;
 use std::thread;
 use std::time::Instant;
 
+use crate::stamps::Stamps;
 use crate::step::{heard, run as step, target};
 
 /// What has become of one test program.
@@ -53,16 +55,27 @@ fn collect(tests: &mut Command) -> Result<Vec<Program>, String> {
     notes.iter().map(|note| Program::read(note).map_err(failed)).collect()
 }
 
-/// Builds the programs that `tests` selects, runs those that `wanted` takes, and says what
-/// became of each.
+/// Builds the programs that `tests` selects, runs those that `wanted` takes and that no stamp lets it skip, and says what became of
+/// each.
 ///
 /// # Errors
 /// The programs could not be built or started. That some failed is in the result.
-pub(crate) fn run(tests: &mut Command, wanted: impl Fn(&Program) -> bool) -> Result<Vec<Ran>, String> {
-    let mut programs = collect(tests)?;
-    programs.retain(|program| wanted(program));
+pub(crate) fn run(
+    tests: &mut Command,
+    wanted: impl Fn(&Program) -> bool,
+    stamps: Option<&Stamps>,
+) -> Result<Vec<Ran>, String> {
+    let mut programs = Vec::new();
+    for program in collect(tests)?.into_iter().filter(wanted) {
+        let stamp = stamps.and_then(|stamps| stamps.stamp(&program));
+        match stamps.zip(stamp.as_ref()).and_then(|(stamps, stamp)| stamps.passed(stamp)) {
+            Some(time) => println!("==> SKIPPED: {} passed at {time}, built from the same sources", program.name),
+            None => programs.push((program, stamp)),
+        }
+    }
     // From the end: the long ones begin first.
-    programs.sort_by_key(|program| LONG.iter().any(|name| program.name.ends_with(name)));
+    programs.sort_by_key(|(program, _)| Reverse(LONG.iter().position(|name| program.name.ends_with(name))));
+    programs.sort_by_key(|(program, _)| LONG.iter().any(|name| program.name.ends_with(name)));
     let waiting = Mutex::new(programs);
     let ran = Mutex::new(Vec::new());
     // One more than there are cores: the longest one waits more than it computes.
@@ -73,8 +86,11 @@ pub(crate) fn run(tests: &mut Command, wanted: impl Fn(&Program) -> bool) -> Res
                 scope.spawn(|| -> Result<(), String> {
                     loop {
                         let next = waiting.lock().map_err(|_| BROKEN)?.pop();
-                        let Some(program) = next else { return Ok(()) };
+                        let Some((program, stamp)) = next else { return Ok(()) };
                         let one = program.run()?;
+                        if let (true, Some((stamps, stamp))) = (one.passed, stamps.zip(stamp.as_ref())) {
+                            stamps.note(stamp);
+                        }
                         ran.lock().map_err(|_| BROKEN)?.push(one);
                     }
                 })
@@ -121,6 +137,12 @@ fn noted(words: Vec<OsString>) -> Result<(), String> {
 }
 
 impl Program {
+    #[cfg(test)]
+    pub(crate) fn named(name: &str, environment: &[(&str, &str)]) -> Self {
+        let environment = environment.iter().map(|(name, value)| (name.into(), value.into())).collect();
+        Self { name: name.to_owned(), folder: PathBuf::new(), words: Vec::new(), environment }
+    }
+
     fn read(note: &Path) -> io::Result<Self> {
         let text = fs::read(note)?;
         let mut fields = text.split(|byte| *byte == 0).map(|field| OsString::from_vec(field.to_vec()));
@@ -139,6 +161,11 @@ impl Program {
         let target = file.rsplit_once('-').map_or(file.as_str(), |(target, _)| target);
         let name = format!("{} {target}", package.to_string_lossy());
         Ok(Self { name, folder, words, environment })
+    }
+
+    /// Its environment, as far as it is text.
+    pub(crate) fn environment(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.environment.iter().filter_map(|(name, value)| name.to_str().zip(value.to_str()))
     }
 
     /// Its package and its target.
@@ -184,8 +211,17 @@ pub(crate) const NOTE: &str = "note-program";
 /// Where the runner writes.
 const FOLDER_VARIABLE: &str = "GREENROOM_TEST_PROGRAMS";
 
-/// Programs that take longest.
-const LONG: [&str; 4] = [" processes", " conformance", " compile_errors", " greenroom_store_kafka"];
+/// Programs that take longest, the longest first.
+const LONG: [&str; 8] = [
+    " processes",
+    " models",
+    " conformance",
+    " compile_errors",
+    " greenroom_store_kafka",
+    " nodes",
+    "greenroom-cli program",
+    " bench",
+];
 
 /// Programs that run a compiler.
 const COMPILING: [&str; 1] = [" compile_errors"];

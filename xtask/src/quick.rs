@@ -1,11 +1,12 @@
 //! `cargo xtask test --quick`: what a change must pass while it is being made.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
+use std::collections::BTreeSet;
 use std::process::Command;
 
+use crate::programs::Program;
 use crate::step::{cargo, root, run as step};
-use crate::test::{EVERYTHING, lints, run_programs};
+use crate::test::{lints, run_programs, tests};
+use crate::workspace::{Packages, packages};
 
 /// Checks the packages that differ from `revision` in the working tree, and those that stand on them.
 pub(crate) fn run(revision: &str) -> Result<(), String> {
@@ -21,50 +22,33 @@ pub(crate) fn run(revision: &str) -> Result<(), String> {
     let affected = standing_on(&packages, changed);
     println!("==> packages whose tests are run: {}", shown(&affected));
     println!("==> SKIPPED for their time: {}; doc tests; all but {SEEDS} seeds", LONG.join(", "));
-    let mut tests = cargo();
-    tests.args(["test", "--no-fail-fast", "--lib", "--bins", "--tests"]).args(EVERYTHING).env("GREENROOM_SEEDS", SEEDS);
-    run_programs(&mut tests, |program| {
+    let mut tests = tests();
+    tests.env("GREENROOM_SEEDS", SEEDS);
+    let wanted = |program: &Program| {
         let always = ALWAYS.contains(&program.name());
         always || affected.contains(program.package()) && !LONG.contains(&program.name())
-    })
-}
-
-/// The packages of the workspace: their names, their folders, and which others each of them uses.
-fn packages() -> Result<BTreeMap<String, (String, BTreeSet<String>)>, String> {
-    let folders = fs::read_dir(root().join("crates")).map_err(|error| format!("cannot read crates: {error}"))?;
-    let mut found = BTreeMap::new();
-    for folder in folders.flatten().map(|entry| entry.path()).chain([root().join("xtask")]) {
-        let Ok(manifest) = fs::read_to_string(folder.join("Cargo.toml")) else { continue };
-        let folder = folder.strip_prefix(root()).unwrap_or(&folder).display().to_string();
-        let name = folder.trim_start_matches("crates/").to_owned();
-        let uses = manifest.lines().filter(|line| line.starts_with("greenroom"));
-        let uses = uses.filter_map(|line| Some(line.split(['.', ' ', '=']).next()?.to_owned())).collect();
-        found.insert(name, (folder, uses));
-    }
-    Ok(found)
+    };
+    run_programs(&mut tests, wanted, None)
 }
 
 /// The packages with files that differ from `revision`, are new, or are gone; all of them if the workspace's own differ.
-fn changed(
-    packages: &BTreeMap<String, (String, BTreeSet<String>)>,
-    revision: &str,
-) -> Result<BTreeSet<String>, String> {
+fn changed(packages: &Packages, revision: &str) -> Result<BTreeSet<String>, String> {
     let mut files = lines(&["diff", "--name-only", revision, "--"])?;
     files.extend(lines(&["ls-files", "--others", "--exclude-standard"])?);
     if files.iter().any(|file| ["Cargo.toml", "Cargo.lock"].contains(&file.as_str())) {
         return Ok(packages.keys().cloned().collect());
     }
-    let of = |file: &String| packages.iter().find(|(_, (folder, _))| file.starts_with(&format!("{folder}/")));
+    let of = |file: &String| packages.iter().find(|(_, package)| file.starts_with(&package.folder));
     Ok(files.iter().filter_map(of).map(|(name, _)| name.clone()).collect())
 }
 
 /// `names`, and all that use one of them, directly or not.
-fn standing_on(
-    packages: &BTreeMap<String, (String, BTreeSet<String>)>,
-    mut names: BTreeSet<String>,
-) -> BTreeSet<String> {
+fn standing_on(packages: &Packages, mut names: BTreeSet<String>) -> BTreeSet<String> {
     loop {
-        let more = packages.iter().filter(|(_, (_, uses))| !uses.is_disjoint(&names)).map(|(name, _)| name.clone());
+        let more = packages
+            .iter()
+            .filter(|(_, package)| package.all_used().any(|used| names.contains(used)))
+            .map(|(name, _)| name.clone());
         let before = names.len();
         names = more.chain(names.iter().cloned()).collect();
         if names.len() == before {

@@ -34,28 +34,36 @@ pub(crate) fn run(name: &str, command: &mut Command) -> Result<(), String> {
     Ok(())
 }
 
-/// Does both at once: what waits goes beside what computes. What the steps of `waits` say comes in one piece at the end.
+/// Steps that run one after the other.
+pub(crate) type Steps<'a> = Box<dyn FnOnce() -> Result<(), String> + Send + 'a>;
+
+/// Runs `computing` on this thread, and beside it each of `waiting`, steps that wait more than they compute, on a thread of its own.
+/// The output of these comes at the end, one after the other.
 ///
 /// # Errors
-/// That of `computes`, else that of `waits`.
-pub(crate) fn beside(
-    waits: impl FnOnce() -> Result<(), String> + Send,
-    computes: impl FnOnce() -> Result<(), String>,
-) -> Result<(), String> {
-    let (waited, text, computed) = thread::scope(|scope| {
-        let waiting = scope.spawn(|| {
-            KEPT.set(Some(Vec::new()));
-            let waited = waits();
-            (waited, KEPT.take().unwrap_or_default())
-        });
-        let computed = computes();
-        let (waited, text) =
-            waiting.join().unwrap_or_else(|_| (Err("a thread of steps has panicked".into()), Vec::new()));
-        (waited, text, computed)
+/// The error of `computing`, else the first of `waiting`.
+pub(crate) fn beside(waiting: Vec<Steps>, computing: impl FnOnce() -> Result<(), String>) -> Result<(), String> {
+    let (waited, computed) = thread::scope(|scope| {
+        let waiting: Vec<_> = waiting
+            .into_iter()
+            .map(|steps| {
+                scope.spawn(|| {
+                    KEPT.set(Some(Vec::new()));
+                    let waited = steps();
+                    (waited, KEPT.take().unwrap_or_default())
+                })
+            })
+            .collect();
+        let computed = computing();
+        let panicked = |_| (Err("a thread of steps has panicked".into()), Vec::new());
+        let waited: Vec<_> = waiting.into_iter().map(|steps| steps.join().unwrap_or_else(panicked)).collect();
+        (waited, computed)
     });
-    // A closed standard output is no reason to stop testing.
-    let _ = io::stdout().write_all(&text);
-    computed.and(waited)
+    for (_, text) in &waited {
+        // A closed standard output is no reason to stop testing.
+        let _ = io::stdout().write_all(text);
+    }
+    waited.into_iter().fold(computed, |all, (one, _)| all.and(one))
 }
 
 /// Runs `command` to its end; all that it says, in order.
@@ -70,8 +78,8 @@ pub(crate) fn heard(command: &mut Command) -> io::Result<(ExitStatus, Vec<u8>)> 
     Ok((child?.wait()?, text))
 }
 
-/// Says a line, as this thread's steps are heard.
-fn say(line: &str) {
+/// Prints a line, or keeps it if this thread's output is kept.
+pub(crate) fn say(line: &str) {
     KEPT.with_borrow_mut(|kept| match kept {
         Some(text) => text.extend(format!("{line}\n").bytes()),
         None => println!("{line}"),
@@ -90,10 +98,15 @@ pub(crate) fn took(name: &str, seconds: f64) {
     times.push((name.to_owned(), seconds));
 }
 
+/// The steps so far, with their seconds.
+pub(crate) fn times() -> Vec<(String, f64)> {
+    TIMES.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).clone()
+}
+
 /// Prints how long each step took.
 pub(crate) fn say_times() {
     println!("==> seconds of each step:");
-    for (name, seconds) in TIMES.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).iter() {
+    for (name, seconds) in times() {
         println!("{seconds:9.1}  {name}");
     }
 }
@@ -159,15 +172,14 @@ mod tests {
     #[test]
     fn what_goes_beside_is_heard_and_judged_too() {
         let mut order = String::new();
-        let failed = beside(
-            || run("waits", Command::new("sh").args(["-c", "echo said; false"])),
-            || {
-                order.push_str("computed");
-                Ok(())
-            },
-        );
+        let waits = |script| Box::new(move || run("waits", Command::new("sh").args(["-c", script]))) as Steps<'static>;
+        let failed = beside(vec![waits("echo said"), waits("echo said; false")], || {
+            order.push_str("computed");
+            Ok(())
+        });
         assert!(failed.unwrap_err().starts_with("waits failed"));
         assert_eq!(order, "computed");
+        assert_eq!(beside(vec![waits("true")], || Err("none".to_owned())), Err("none".to_owned()));
         let (status, text) = heard(Command::new("sh").args(["-c", "echo out; echo err >&2"])).unwrap();
         assert_eq!((status.success(), &text[..]), (true, &b"out\nerr\n"[..]));
     }

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use crate::step::{cargo, root, run as step, target};
+use crate::step::{cargo, root, run as step, say, target};
 
 /// Makes, builds and tests each, or those that are named; those in other languages too.
 pub(crate) fn run(options: &[&str]) -> Result<(), String> {
@@ -36,7 +36,7 @@ pub(crate) fn run(options: &[&str]) -> Result<(), String> {
             _ => rust(name, &project, &folder)?,
         }
     }
-    println!("==> templates: {} projects are made, built and tested", chosen.count());
+    say(&format!("==> templates: {} projects are made, built and tested", chosen.count()));
     Ok(())
 }
 

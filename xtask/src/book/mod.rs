@@ -10,7 +10,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::step::{cargo, root, run as step, target};
+use crate::step::{cargo, root, run as step, say, target};
 use contents::Contents;
 
 /// Builds the site into `target/book`; a dead link or a page that the table of contents lacks is an error.
@@ -35,7 +35,7 @@ pub(crate) fn run(options: &[&str]) -> Result<(), String> {
         write(&site.join(page), &read(&source.join(page))?)?;
     }
     write(&site.join("llms.txt"), &llms::list(&contents, &source)?)?;
-    println!("==> the site is {SITE}/index.html; to look at it: python3 -m http.server --directory {SITE}");
+    say(&format!("==> the site is {SITE}/index.html; to look at it: python3 -m http.server --directory {SITE}"));
     Ok(())
 }
 

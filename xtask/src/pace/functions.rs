@@ -58,7 +58,7 @@ fn figure(committed: &str, name: &str) -> Option<usize> {
 fn built(name: &str) -> Result<PathBuf, String> {
     let mut build = cargo();
     // Of all targets that the tests were built of, else the examples are, too.
-    build.args(["test", "--no-run", "--quiet", "--message-format", "json", "--lib", "--bins", "--tests"]);
+    build.args(["test", "--no-run", "--quiet", "--message-format", "json", "--tests"]);
     build.args(EVERYTHING).stderr(Stdio::inherit());
     let told = build.current_dir(root()).output().map_err(|error| format!("cargo could not start: {error}"))?;
     let told = String::from_utf8_lossy(&told.stdout).into_owned();

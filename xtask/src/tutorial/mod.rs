@@ -8,7 +8,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
-use crate::step::{self, cargo, root};
+use crate::step::{self, cargo, root, say};
 use crate::test::EVERYTHING;
 use page::{Page, Typed};
 use terminal::Terminals;
@@ -35,7 +35,7 @@ pub(crate) fn run(options: &[&str]) -> Result<(), String> {
         let (typed, left): (Vec<Page>, _) =
             pages.into_iter().partition(|page| !page.types("cargo test") && !page.types("cargo build"));
         let left: Vec<&str> = left.iter().map(|page: &Page| page.name.as_str()).collect();
-        println!("==> the tutorial: without {}, which build otherwise than all the rest", left.join(" and "));
+        say(&format!("==> the tutorial: without {}, which build otherwise than all the rest", left.join(" and ")));
         pages = typed;
     }
     let names: Vec<&&str> = options.iter().filter(|option| **option != BUILT).collect();
@@ -46,7 +46,7 @@ pub(crate) fn run(options: &[&str]) -> Result<(), String> {
         return Err(format!("no page of the tutorial is called so; there are {}", names.join(", ")));
     }
     for page in chosen {
-        println!("==> {}", page.name);
+        say(&format!("==> {}", page.name));
         go_through(page, is_built).map_err(|why| format!("{FOLDER}/{}.md{why}", page.name))?;
     }
     Ok(())

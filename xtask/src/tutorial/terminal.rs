@@ -10,7 +10,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use super::said;
-use crate::step::{plain, target};
+use crate::step::{plain, say, target};
 
 /// The terminals of one page. What still runs in them ends with them.
 pub(crate) struct Terminals {
@@ -41,7 +41,7 @@ impl Terminals {
 
     /// Runs `command` to its end: what comes is what was `said`.
     pub(crate) fn run(&mut self, command: &str, said: &[String]) -> Result<(), String> {
-        println!("    $ {command}");
+        say(&format!("    $ {command}"));
         let mut running = self.start("", command)?;
         running.child.wait().map_err(|error| format!("`{command}` cannot be waited for: {error}"))?;
         let came = running.came();
@@ -53,7 +53,7 @@ impl Terminals {
 
     /// Begins `command` in `terminal`, and waits until what was `said` has come.
     pub(crate) fn begin(&mut self, terminal: &str, command: &str, said: &[String]) -> Result<(), String> {
-        println!("    {terminal} $ {command}");
+        say(&format!("    {terminal} $ {command}"));
         let mut running = self.start(terminal, command)?;
         loop {
             let ended = running.child.try_wait().map_err(|error| format!("`{command}` is lost: {error}"))?.is_some();
@@ -72,7 +72,7 @@ impl Terminals {
 
     /// Sends `signal` to what runs in `terminal`, and waits for its end: what comes until then is what was `said`.
     pub(crate) fn signal(&mut self, terminal: &str, signal: &str, said: &[String]) -> Result<(), String> {
-        println!("    {terminal} SIG{signal}");
+        say(&format!("    {terminal} SIG{signal}"));
         let Some(mut running) = self.running.remove(terminal) else {
             return Err(format!("nothing runs in a terminal with the title \"{terminal}\""));
         };

@@ -11,6 +11,7 @@ mod floors;
 mod layers;
 mod protocols;
 mod reach;
+mod repeatable;
 mod said;
 mod source;
 mod targets;
