@@ -139,7 +139,7 @@ pub struct Transit {
 impl Transit {
     /// The peer's clock said `clock` µs when it wrote what is read at `now`.
     pub fn stamped(&mut self, now: Timestamp, clock: u64) {
-        let difference = (now.as_nanos() / 1_000) as i64 - clock as i64;
+        let difference = apart(now, clock);
         let passed = now.since(self.period);
         self.least = Some(match self.least {
             None => (difference, difference),
@@ -157,10 +157,14 @@ impl Transit {
     /// and follows it.
     pub fn delay(&self, now: Timestamp) -> Duration {
         let Some((this, before)) = self.least else { return Duration::ZERO };
-        let difference = (now.as_nanos() / 1_000) as i64 - self.stamp as i64;
-        let behind = difference - this.min(before);
+        let behind = apart(now, self.stamp).saturating_sub(this.min(before));
         Duration::from_micros(behind.max(0) as u64).saturating_sub(SLACK)
     }
+}
+
+/// Returns by how many microseconds `now` is ahead of a peer's clock, which may say anything.
+fn apart(now: Timestamp, clock: u64) -> i64 {
+    i64::try_from(now.as_nanos() / 1_000).unwrap_or(i64::MAX).saturating_sub_unsigned(clock)
 }
 
 /// A sender stamps when it has not for so long.
@@ -177,6 +181,16 @@ mod tests {
 
     use super::*;
     use crate::mix::mix;
+
+    #[test]
+    fn whatever_a_peers_clock_says_a_delay_is_told() {
+        let now = Timestamp::default() + Duration::from_secs(1);
+        for clocks in [[0, u64::MAX], [u64::MAX, 0], [1 << 63, 1 << 63], [u64::MAX, 1 << 62]] {
+            let mut transit = Transit::default();
+            clocks.into_iter().for_each(|clock| transit.stamped(now, clock));
+            let _ = transit.delay(Timestamp::NEVER);
+        }
+    }
 
     #[test]
     fn a_peer_without_credit_is_sent_everything() {

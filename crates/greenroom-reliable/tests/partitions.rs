@@ -160,7 +160,10 @@ impl World {
                     self.owners.remove(&partition);
                     return;
                 }
-                other @ (Action::Output { .. } | Action::DeadLetter { .. } | Action::Prune { .. }) => {
+                other @ (Action::Output { .. }
+                | Action::DeadLetter { .. }
+                | Action::Prune { .. }
+                | Action::Refuse(_)) => {
                     panic!("{other:?}")
                 }
             };

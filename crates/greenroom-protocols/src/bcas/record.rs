@@ -112,7 +112,7 @@ impl<S: Versioned> Record<S> {
         change: &Change<S::Update>,
         checks: Checks,
     ) -> Option<Applied<S::Output, S::Error>> {
-        if checks.sequence && sequence != self.applied(session) + 1 {
+        if checks.sequence && sequence != self.applied(session).saturating_add(1) {
             return None;
         }
         self.sessions.insert(session, sequence);

@@ -463,6 +463,16 @@ fn nothing_is_written_for_an_instance_that_is_fenced_or_whose_earlier_updates_ar
 }
 
 #[test]
+fn a_batch_whose_numbers_do_not_end_is_not_taken_on() {
+    let mut near = ready(1, 1);
+    for first in [u64::MAX, u64::MAX - 1] {
+        let changes = vec![Change::Update(5), Change::Update(6)];
+        let batch = Batch { session: session(2, 1), first, seen: Version::default(), changes };
+        assert_eq!(handle(&mut near, Event::Delegated(batch)), []);
+    }
+}
+
+#[test]
 fn a_session_that_is_fenced_is_known_until_the_next_write_lands() {
     let (mut a, first) = wrote(&[1]);
     let mut b = worker(2, 1);

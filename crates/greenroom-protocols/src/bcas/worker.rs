@@ -197,7 +197,7 @@ impl<S: Versioned> Worker<S> {
             let confirmed = &self.confirmed;
             let checks = self.config.checks;
             self.foreign.retain(|session, (batch, _)| {
-                (batch.first..=batch.last()).contains(&(confirmed.applied(*session) + 1))
+                (batch.first..=batch.last()).contains(&confirmed.applied(*session).saturating_add(1))
             });
             let forgotten =
                 self.foreign.extract_if(.., |session, (batch, _)| !confirmed.counts(*session, batch.seen, checks));
@@ -413,7 +413,8 @@ impl<S: Versioned> Worker<S> {
 
     /// Takes on another instance's batch; one that is confirmed already is answered at once.
     fn delegated(&mut self, now: Timestamp, batch: Batch<S::Update>, out: &mut Vec<Action<S>>) {
-        if batch.changes.is_empty() || self.fenced.contains(&batch.session) {
+        let has_end = batch.first.checked_add(batch.changes.len() as u64).is_some();
+        if batch.changes.is_empty() || !has_end || self.fenced.contains(&batch.session) {
             return;
         }
         if self.confirmed.applied(batch.session) >= batch.last() && self.config.checks.sequence {

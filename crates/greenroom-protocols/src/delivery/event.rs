@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Birth, Call, Commit, CommitId, Deferred, Delivery, Epoch, Lane, Life, Parked, PartitionId, Presence, Recorded,
-    Sealed, Timer, TurnId, Wire,
+    Birth, Call, Commit, CommitId, Deferred, Delivery, Epoch, Lane, Life, OutOfBounds, Parked, PartitionId, Presence,
+    Recorded, Sealed, Timer, TurnId, Wire,
 };
 
 /// What happened to a partition that this node owns.
@@ -236,6 +236,8 @@ pub enum Action<A, M> {
         /// With what.
         answer: Answer<M>,
     },
+    /// A message from the owner of another partition was not taken in, for the log.
+    Refuse(OutOfBounds),
     /// A message that no actor gets, for the log and the metrics.
     DeadLetter {
         /// The message.

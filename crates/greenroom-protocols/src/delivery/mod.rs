@@ -44,6 +44,7 @@
 //! After [`Action::Stop`] drop the machine, its turns and activations; only a new fence continues.
 
 mod answers;
+mod bounds;
 mod checks;
 mod committing;
 mod event;
@@ -67,6 +68,7 @@ mod withdrawn;
 
 use std::time::Duration;
 
+pub use bounds::{ACKNOWLEDGED_MAX, NUMBER_MAX, OutOfBounds};
 pub use checks::Checks;
 pub use event::{Action, Answer, DeadLetter, Destination, Effects, Event, Outcome, Outgoing, Ownership, Stop};
 pub use holders::kept_under;
@@ -83,6 +85,8 @@ pub use sender::Sender;
 /// Bounds and times.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Config {
+    /// Partitions of the cluster: messages that name others are refused. Without a limit by default.
+    pub partitions: u32,
     /// How far above the low-water mark numbers are taken: so many turns may pass one that is slow; 4096.
     pub window: u64,
     /// What may be sent before the receiver has said anything, and most outputs that are handed over at once; 256.
@@ -131,6 +135,7 @@ pub struct Config {
 impl Default for Config {
     fn default() -> Self {
         Self {
+            partitions: u32::MAX,
             window: 4096,
             first_credit: 256,
             batch_max: 256,

@@ -219,6 +219,13 @@ impl<A: Clone + Ord, M: Clone> Partition<A, M> {
     }
 
     fn arrived(&mut self, now: Timestamp, wire: Wire<A, M>, out: &mut Vec<Action<A, M>>) {
+        match wire.check(self.config.partitions) {
+            Ok(()) => self.take_in(now, wire, out),
+            Err(reason) => out.push(Action::Refuse(reason)),
+        }
+    }
+
+    fn take_in(&mut self, now: Timestamp, wire: Wire<A, M>, out: &mut Vec<Action<A, M>>) {
         match wire {
             Wire::Batch(batch) => {
                 let mut taken = Vec::new();
@@ -250,7 +257,7 @@ impl<A: Clone + Ord, M: Clone> Partition<A, M> {
 
     fn called(&mut self, now: Timestamp, envelope: Sealed<A, M>, out: &mut Vec<Action<A, M>>) {
         let Some(call) = envelope.call.clone() else {
-            return self.arrived(now, Wire::Single(envelope), out);
+            return self.take_in(now, Wire::Single(envelope), out);
         };
         let answer = match self.answers.look(now, &call) {
             KnownCall::New | KnownCall::Perhaps(_) if self.room() == 0 => Answer::Busy,

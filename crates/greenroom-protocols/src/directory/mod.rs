@@ -73,7 +73,7 @@ pub struct Epoch(pub u64);
 impl Epoch {
     /// The epoch after `self` for an owner whose view has this version.
     pub(crate) fn next(self, version: u64) -> Epoch {
-        Epoch((self.0 + 1).max(version << 32))
+        Epoch(self.0.saturating_add(1).max(version << 32))
     }
 }
 

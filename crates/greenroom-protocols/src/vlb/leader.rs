@@ -191,10 +191,10 @@ impl<S: Versioned> Snapshot<S> {
         let (checks, from) = (config.checks, submission.from);
         let floor = self.floors.get(&from.cluster).copied().filter(|_| checks.floors);
         let forgotten = floor.filter(|_| !self.applied.contains_key(&from));
-        let gap = submission.first > self.applied(from) + 1 && submission.settled_under >= epoch;
+        let gap = submission.first > self.applied(from).saturating_add(1) && submission.settled_under >= epoch;
         let counts = forgotten.map_or(!gap || !checks.next_only, |floor| submission.seen >= floor);
         let mut outcomes = Vec::new();
-        if !counts {
+        if !counts || submission.first.checked_add(submission.updates.len() as u64).is_none() {
             return outcomes;
         }
         for (number, update) in (submission.first..).zip(&submission.updates) {

@@ -60,6 +60,17 @@ fn a_submission_sent_twice_is_applied_once() {
 }
 
 #[test]
+fn a_submission_whose_numbers_do_not_end_applies_nothing() {
+    let (mut l, mut p) = (leader(1), participant(1, 1));
+    let once = submission(&handle(&mut p, Event::Enqueue(7)));
+    let endless = Submission { first: u64::MAX, settled_under: LeaderEpoch::default(), ..once.clone() };
+    submit(&mut l, &endless);
+    assert_eq!(l.latest().unwrap().state, Log(Vec::new()));
+    submit(&mut l, &once);
+    assert_eq!(l.latest().unwrap().state, Log(vec![7]));
+}
+
+#[test]
 fn a_later_leader_is_later_than_any_number_of_an_earlier_one() {
     let mut p = participant(1, 1);
     let long = Snapshot { version: Version { epoch: LeaderEpoch(1), number: 9 }, ..Snapshot::default() };

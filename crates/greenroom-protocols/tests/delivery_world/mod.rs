@@ -277,6 +277,7 @@ impl World {
                 }
                 Action::Answer { call, answer } => _ = self.answers.insert((call.key, answer)),
                 Action::DeadLetter { envelope, .. } => self.dead.push((envelope.to, envelope.body)),
+                Action::Refuse(reason) => panic!("an owner has written what is out of bounds: {reason}"),
                 Action::Stop(_) => {
                     self.owners.remove(index);
                     return;

@@ -66,6 +66,7 @@ impl Owned {
     ) -> Self {
         let limits = journal.limits();
         let config = Config {
+            partitions: port.node.config().reliable.partitions,
             operations_max: limits.operations_max.min(Config::default().operations_max + 1) - 1,
             bytes_max: (limits.bytes_max / 2).min(Config::default().bytes_max),
             answers_keep: port.node.config().reliable.answers_keep,
@@ -320,6 +321,14 @@ impl Owned {
                 }
                 let answered = Answered::of(answer, &self.port.node);
                 self.callers.answer(&call, &answered);
+            }
+            Act::Refuse(reason) => {
+                let partition = self.desk.ledger.owner().partition.0;
+                tracing::error!(
+                    partition,
+                    %reason,
+                    "a message of another partition is out of bounds and was refused; check which nodes reach this one"
+                );
             }
             Act::DeadLetter { envelope, why } => {
                 let why = match why {
