@@ -21,6 +21,7 @@ mod reminders;
 mod rolling;
 mod score_boards;
 mod storm;
+mod stuck;
 mod two_clusters;
 
 use std::sync::{Mutex, PoisonError};

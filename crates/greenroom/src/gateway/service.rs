@@ -119,7 +119,7 @@ async fn route(door: &Arc<Door>, seat: &Arc<Seat>, mut request: Request<Incoming
         Path::Health => text(StatusCode::OK, "text/plain; charset=utf-8", "the process lives\n".to_owned()),
         Path::Ready => match status::not_ready(&door.node) {
             None => text(StatusCode::OK, "text/plain; charset=utf-8", "ready\n".to_owned()),
-            Some(why) => return Err(Problem::not_ready(why)),
+            Some(why) => return Err(Problem::not_ready(&why)),
         },
         Path::Metrics => text(StatusCode::OK, "text/plain; version=0.0.4; charset=utf-8", metrics::write(door)),
         Path::OpenApi => json(StatusCode::OK, &kinds::openapi(door)),

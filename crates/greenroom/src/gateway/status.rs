@@ -1,5 +1,6 @@
 //! What a node says of itself and its cluster.
 
+use std::borrow::Cow;
 use std::sync::atomic::Ordering;
 
 use greenroom_protocols::node::{End, KindInfo};
@@ -15,9 +16,15 @@ use crate::observe::memory;
 use crate::observe::standing::standing;
 use crate::pids;
 
-/// Why the node is not to be sent requests, if so. One that was told to stop takes those that come for a while yet.
-pub(super) fn not_ready(node: &Here) -> Option<&'static str> {
-    refuses(node).or_else(|| node.is_leaving_soon().then_some(ABOUT_TO_LEAVE))
+/// Why the node is not to be sent requests, if so. One that was told to stop takes those that come for a while yet, and so does one
+/// with a stuck shard, for the actors of its other shards.
+pub(super) fn not_ready(node: &Here) -> Option<Cow<'static, str>> {
+    let refused = refuses(node).or_else(|| node.is_leaving_soon().then_some(ABOUT_TO_LEAVE));
+    refused.map(Cow::Borrowed).or_else(|| {
+        let (shard, stuck_for) = node.stuck_shards().into_iter().next()?;
+        let seconds = stuck_for.as_secs();
+        Some(format!("shard {shard} has not finished a round for {seconds} s: a turn keeps its thread").into())
+    })
 }
 
 /// Why the node takes no requests, if so.

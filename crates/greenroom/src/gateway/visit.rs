@@ -1,5 +1,6 @@
 //! What a client at a door of another protocol may do: everything by kind, key, method and bytes.
 
+use std::borrow::Cow;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
@@ -250,7 +251,7 @@ impl Visit {
     }
 
     /// Why the node should not be sent requests now, if so.
-    pub fn not_ready(&self) -> Option<&'static str> {
+    pub fn not_ready(&self) -> Option<Cow<'static, str>> {
         status::not_ready(&self.door.node)
     }
 

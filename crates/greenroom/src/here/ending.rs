@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use greenroom_world::Timestamp;
 
@@ -74,6 +75,15 @@ impl Here {
 
     pub(crate) fn end_request(&self) {
         self.requests.fetch_sub(1, Ordering::AcqRel);
+    }
+
+    /// Returns the shards that have kept their threads for too long, each with the time since its last round ended. One that has
+    /// ended is none of them.
+    pub(crate) fn stuck_shards(&self) -> Vec<(usize, Duration)> {
+        let now = self.world().now();
+        let shards = self.gauges().iter().zip(self.shards()).enumerate();
+        let stuck = shards.filter(|(_, (gauges, port))| gauges.is_stuck(now) && !port.is_closed());
+        stuck.map(|(index, (gauges, _))| (index, gauges.in_one_go(now))).collect()
     }
 
     pub(crate) fn is_closing(&self) -> bool {

@@ -19,7 +19,7 @@ use crate::cluster::Order;
 use crate::here::Here;
 use crate::here::parts::Part;
 use crate::observe::events::Happened;
-use crate::shard::{Item, Shard};
+use crate::shard::{Item, STUCK_AFTER, Shard};
 
 /// How a drain went.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -109,7 +109,7 @@ async fn drain(node: &Arc<Here>, bound: Duration) -> Drained {
     if drained.is_whole() {
         farewell(node, until).await;
     }
-    let left = on_shards(node, |shard| shard.refuse_waiting()).await;
+    let left = on_shards(node, until.max(world.now() + ANSWER_TIMEOUT), |shard| shard.refuse_waiting()).await;
     if !drained.is_whole() {
         drained.cut_names = left.into_iter().flatten().collect();
         let Drained { cut, calls_cut, cut_names, .. } = &drained;
@@ -142,13 +142,13 @@ async fn hand_over(node: &Arc<Here>, until: Timestamp) {
 
 async fn farewell(node: &Arc<Here>, until: Timestamp) {
     let until = until.min(node.world().now() + FAREWELL_TIMEOUT);
-    let quiet = || on_shards(node, |shard| !shard.has_parked() && !shard.has_undecided());
+    let quiet = || on_shards(node, until, |shard| !shard.has_parked() && !shard.has_undecided());
     while node.world().now() < until && quiet().await.contains(&false) {
         node.world().sleep_until(node.world().now() + POLL).await;
     }
-    on_shards(node, Shard::say_farewell).await;
+    on_shards(node, until, Shard::say_farewell).await;
     while node.world().now() < until && !node.is_stopped() {
-        let waits = on_shards(node, Shard::awaits_farewells).await.contains(&true);
+        let waits = on_shards(node, until, Shard::awaits_farewells).await.contains(&true);
         if !waits && calls(node) == 0 {
             return;
         }
@@ -164,8 +164,16 @@ async fn leave(node: &Arc<Here>, until: Timestamp) {
     for port in node.shards() {
         let _ = port.push(Item::Run(Box::new(move |shard| shard.stop(until))));
     }
-    // A closed inbox is a shard that has come to its end.
-    wait(node, until, || node.shards().iter().all(|port| port.is_closed())).await;
+    // A closed inbox is a shard that has come to its end. One that keeps its thread never does, and is not waited for.
+    let ended = || node.shards().iter().all(|port| port.is_closed());
+    wait(node, until + STUCK_AFTER, || ended() || world.now() >= until && !node.stuck_shards().is_empty()).await;
+    for (shard, stuck_for) in node.stuck_shards() {
+        tracing::error!(
+            shard,
+            ?stuck_for,
+            "a shard does not end, as a turn keeps its thread; the node leaves without it"
+        );
+    }
     node.order(Order::Leave);
     let leaving = world.sleep_until(world.now() + LEAVE_TIMEOUT);
     tokio::select! {
@@ -183,8 +191,8 @@ async fn wait(node: &Here, until: Timestamp, done: impl Fn() -> bool) {
     }
 }
 
-/// What `ask` gives on each shard that has not ended.
-async fn on_shards<T: Send + 'static>(node: &Here, ask: fn(&Shard) -> T) -> Vec<T> {
+/// Returns the answers to `ask` of the shards that give one by `until`: neither those that have ended nor those that are stuck.
+async fn on_shards<T: Send + 'static>(node: &Here, until: Timestamp, ask: fn(&Shard) -> T) -> Vec<T> {
     let mut answers = Vec::new();
     for port in node.shards() {
         let (send, answer) = oneshot::channel();
@@ -198,7 +206,11 @@ async fn on_shards<T: Send + 'static>(node: &Here, ask: fn(&Shard) -> T) -> Vec<
     }
     let mut said = Vec::new();
     for answer in answers {
-        said.extend(answer.await);
+        tokio::select! {
+            biased;
+            answer = answer => said.extend(answer),
+            () = node.world().sleep_until(until) => {}
+        }
     }
     said
 }
@@ -222,6 +234,8 @@ const HAND_OVER_AGAIN: Duration = Duration::from_millis(200);
 const CLOSING_TIME: Duration = Duration::from_millis(250);
 /// Time for the other nodes to take leave.
 const FAREWELL_TIMEOUT: Duration = Duration::from_secs(2);
+/// Time for the shards to answer a drain whose bound is over.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(2);
 /// Time for the hooks of stateless workers.
 const LAST_HOOKS: Duration = Duration::from_millis(500);
 /// Time to tell the table that the node leaves.

@@ -18,6 +18,15 @@ pub enum Error {
         /// The kind.
         kind: &'static str,
     },
+    /// A kind has the name of one that the runtime brings itself. The program is at fault.
+    #[error(
+        "actor kind {kind:?} has a name of the runtime's own, as do all that begin with `greenroom.`; give the type another name with \
+         #[actor(kind = \"..\")]"
+    )]
+    Reserved {
+        /// The kind.
+        kind: &'static str,
+    },
     /// A port could not be had.
     #[error("cannot listen for {what} at {address}: {error}; choose another address, or port 0 for a free one")]
     Listen {
@@ -183,6 +192,18 @@ pub enum Error {
     Halted {
         /// Why.
         why: &'static str,
+    },
+    /// The node has left its cluster, and a turn still kept the thread of one of its shards: it was cut, as its process ends. The
+    /// program is at fault.
+    #[error(
+        "the node has left without its shard {shard}, which had not finished a round for {seconds} s: a turn keeps its thread. Put what \
+         blocks or computes for long on a thread of its own: `#[blocking]` before the method, or `cx.blocking`"
+    )]
+    Stuck {
+        /// The shard's place among those of the node.
+        shard: usize,
+        /// Seconds since its last round ended.
+        seconds: u64,
     },
     /// Another node has this one's name, and lives: it renews its lease. Nothing has changed for it. Who starts a node
     /// anew that has died need not wait: it joins as soon as the dead one's lease has run out.

@@ -196,7 +196,7 @@ impl Node {
     /// [drains](Self::drain). A drain that an operator asked for ends it as well.
     ///
     /// # Errors
-    /// [`Error::Halted`] when the node stops by itself.
+    /// [`Error::Halted`] when the node stops by itself, and [`Error::Stuck`] when it has left without one of its shards.
     pub fn run_until_ctrl_c(self) -> impl Future<Output = Result<()>> + Send {
         async move { self.run_until(Signals::listen()?).await }.boxed()
     }
@@ -207,14 +207,22 @@ impl Node {
         tokio::select! {
             why = self.halted() => {
                 supervisor.stopping();
-                return if self.here().is_draining() { Ok(()) } else { Err(why) };
+                return if self.here().is_draining() { self.has_ended() } else { Err(why) };
             }
             () = signals.told() => {}
         }
         supervisor.stopping();
         self.serve_on(&mut signals).await;
         self.drain().await;
-        Ok(())
+        self.has_ended()
+    }
+
+    /// Tells a program whose node has drained that a shard of it did not end.
+    fn has_ended(&self) -> Result<()> {
+        match self.here().stuck_shards().first() {
+            None => Ok(()),
+            Some((shard, stuck_for)) => Err(Error::Stuck { shard: *shard, seconds: stuck_for.as_secs() }),
+        }
     }
 
     /// Serves on while load balancers hear that this node is about to leave.

@@ -115,6 +115,11 @@ impl Gauges {
         }
     }
 
+    /// True once the shard has kept its thread for so long that the node is not to be sent requests.
+    pub(crate) fn is_stuck(&self, now: Timestamp) -> bool {
+        self.in_one_go(now) >= STUCK_AFTER
+    }
+
     /// Turns that have run for longer than `long_turn`.
     pub(crate) fn long_turns(&self) -> Vec<LongTurn> {
         self.long_turns.lock().unwrap_or_else(PoisonError::into_inner).clone()
@@ -165,5 +170,7 @@ impl Gauges {
     }
 }
 
+/// Time without the end of a round after which a shard is stuck.
+pub(crate) const STUCK_AFTER: Duration = Duration::from_secs(5);
 /// Time from which on a save is slow.
 const SAVE_LONG: Duration = Duration::from_secs(1);

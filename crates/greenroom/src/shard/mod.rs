@@ -93,7 +93,7 @@ use crate::actor::error::Refusal;
 use crate::actor::reply::{AnyReply, RuntimeEnd};
 use crate::here::port::Port;
 
-pub(crate) use self::gauges::Gauges;
+pub(crate) use self::gauges::{Gauges, STUCK_AFTER};
 pub(crate) use self::item::Item;
 pub(crate) use self::lanes::{CARRIES, Greeted, LETTERS, LaneId};
 pub(crate) use self::registry::ShardId;

@@ -5,6 +5,7 @@ use std::time::Duration;
 use crate::observe::findings::{Check, Facts, Found};
 use crate::observe::level::Level;
 use crate::observe::subject::Subject;
+use crate::shard::STUCK_AFTER;
 
 pub(super) const CHECK: Check = Check {
     name: "stuck-shard",
@@ -21,7 +22,10 @@ fn look(facts: &Facts, out: &mut Vec<Found>) {
         let title = format!("Thread {index} of {} is stuck in a turn without an await", facts.node);
         let before =
             shard.stalled_by.as_ref().map(|(method, each)| format!("{method} has done so before, for {each:?}."));
-        let text = before.unwrap_or_else(|| "Its other actors wait.".to_owned());
+        let mut text = before.unwrap_or_else(|| "Its other actors wait.".to_owned());
+        if shard.in_one_go >= STUCK_AFTER {
+            text.push_str(" The node is not ready as long as that lasts.");
+        }
         let subject = Subject::shard(&*facts.node, index as u16);
         out.push(Found::new(Level::Bad, subject, title, text).with("stuck", seconds, "s"));
     }
