@@ -43,7 +43,7 @@ impl Purse {
 
 pub(super) const ADA: &str = "authorization: Bearer ada-0123456789abcdef";
 pub(super) const BOB: &str = "Authorization: bearer bob-0123456789abcdef";
-const OPS: &str = "authorization: Bearer ops-0123456789abcdef";
+pub(super) const OPS: &str = "authorization: Bearer ops-0123456789abcdef";
 const OPERATOR: &str = "authorization: Bearer opr-0123456789abcdef";
 const VIEWER: &str = "authorization: Bearer vie-0123456789abcdef";
 const SCRAPER: &str = "authorization: Bearer scr-0123456789abcdef";

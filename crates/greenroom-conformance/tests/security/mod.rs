@@ -5,6 +5,7 @@ mod clusters;
 mod config;
 mod door;
 mod hosts;
+mod internal;
 mod jwt;
 mod nodes;
 mod reload;

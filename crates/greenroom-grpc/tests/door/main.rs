@@ -6,6 +6,7 @@ mod calls;
 mod client;
 mod guard;
 mod hostile;
+mod internal;
 mod kinds;
 mod life;
 mod site;

@@ -18,6 +18,7 @@ use super::reference::Ref;
 use super::reply::{AnyReply, ReplyTo, WireReply};
 use super::signature::Signature;
 pub use super::why::Why;
+use crate::here::built_in::is_internal;
 use crate::pids::ended::Ended;
 use crate::state::{AnyStored, Saving, StateError, Written};
 
@@ -277,6 +278,10 @@ pub trait Interface: Sized + Send + Sync + 'static {
     const COMPATIBLE: u16 = FIRST;
     /// Whether its actors are reliable.
     const RELIABLE: bool = false;
+    /// True for kinds without an external entry: their messages come from nodes of the cluster, and no endpoint, no host, no other
+    /// cluster and no stored record can name them.
+    #[doc(hidden)]
+    const INTERNAL: bool = is_internal(Self::KIND);
     /// For each method what makes up a call of it.
     #[doc(hidden)]
     #[cfg(feature = "rehearsal")]

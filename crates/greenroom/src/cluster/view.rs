@@ -10,6 +10,7 @@ use greenroom_protocols::versions::{self, Offer};
 
 use crate::actor::key::Kind;
 use crate::actor::version_gap::VersionGap;
+use crate::here::built_in::is_internal;
 
 /// A view, with what is asked of it often made ready.
 #[derive(Debug, Default)]
@@ -159,7 +160,7 @@ impl ClusterView {
     /// Kinds with names like `wanted` that some node hosts.
     pub(crate) fn near_kinds(&self, wanted: &str) -> Vec<String> {
         let names = self.view.active().flat_map(|(_, member)| member.kinds.iter().map(|kind| kind.name.as_str()));
-        near_names(wanted, names)
+        near_names(wanted, names.filter(|name| !is_internal(name)))
     }
 
     /// A node that has not been declared dead.

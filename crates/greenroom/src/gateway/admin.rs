@@ -163,6 +163,7 @@ fn migrate(door: &Door, kind: &str, key: &str, name: &str) -> Result<Answer, Pro
         return Err(node.unknown_kind(&kind.chars().take(NAME_LEN_MAX).collect::<String>()).into());
     };
     let Some(known) = known else { return Err(node.unknown_kind(kind).into()) };
+    node.kinds().check_external(kind)?;
     let id = ActorId::new(known, key)?;
     let to = view.view.by_name(name).ok_or_else(|| Problem::no_such_node(name, &view.view))?;
     if !hosts.nodes.contains(&to) {

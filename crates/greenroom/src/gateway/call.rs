@@ -200,7 +200,7 @@ fn resolve(door: &Door, target: &Target) -> Result<(RouteTarget, ActorId, Option
     if method.len() > limit::NAME_LEN_MAX {
         return Err(Refusal::UnknownMethod { kind: kind.clone(), method: shortened(method), near: Vec::new() });
     }
-    let route = node.kinds().route(kind, method);
+    let route = node.kinds().external_route(kind, method)?;
     let view = node.view();
     let offers = view.hosts(known).map_or(&[] as &[Offer], |hosts| hosts.offers());
     let newest = offers.iter().map(|offer| offer.version).max().unwrap_or(FIRST);

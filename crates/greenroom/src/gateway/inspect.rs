@@ -33,5 +33,6 @@ fn named(door: &Door, kind: &str, key: &str) -> Result<ActorId, Problem> {
     let Some(known) = known else {
         return Err(door.node.unknown_kind(&kind.chars().take(NAME_LEN_MAX).collect::<String>()).into());
     };
+    door.node.kinds().check_external(kind)?;
     Ok(ActorId::new(known, key)?)
 }

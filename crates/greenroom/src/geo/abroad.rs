@@ -108,7 +108,10 @@ impl Shard {
             None => baggage,
         };
         let link = if chain.0.is_empty() { Link::None } else { Link::Path(chain.0.as_ref().into()) };
-        let route = Arc::new(node.kinds().route(id.kind.name(), &method));
+        let route = match node.kinds().external_route(id.kind.name(), &method) {
+            Ok(route) => Arc::new(route),
+            Err(refusal) => return refuse_reply(reply, refusal),
+        };
         let journey = Journey::begins_at(node);
         self.submit_raw(RawCall {
             key: &id.key,

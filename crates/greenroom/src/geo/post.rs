@@ -124,7 +124,8 @@ impl Geo {
     pub(super) fn receive(self: &Arc<Self>, node: &Here, mut letter: Letter) {
         let now = self.world.now();
         letter.by_own_clock(now);
-        let hosted = |kind: &Kind| node.view().hosts(*kind).is_some();
+        let hosted =
+            |kind: &Kind| node.view().hosts(*kind).is_some() && node.kinds().check_external(kind.name()).is_ok();
         let Some(kind) = Kind::known(&letter.kind).filter(hosted) else { return self.not_hosted(letter) };
         let Some(directory) = node.directory() else { return };
         let key = match ActorId::new(kind, letter.key.as_str()) {

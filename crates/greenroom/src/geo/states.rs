@@ -27,6 +27,7 @@ use crate::node::config::{Config, KindConfig};
 use crate::pids::key::is_reserved;
 use crate::shard::baggage::Baggage;
 use crate::shard::raw::{Journey, RawCall};
+use crate::shard::submit::refuse_reply;
 use crate::shard::turns::{Chain, Link};
 use crate::shard::{Item, Shard};
 use crate::versioned::elsewhere::{Around, Delivery, Elsewhere, Letter};
@@ -192,7 +193,9 @@ impl Geo {
         if letter.field.is_empty() {
             return self.receive_word(node, letter);
         }
-        let kind = Kind::known(&letter.kind).filter(|kind| node.view().hosts(*kind).is_some());
+        let hosted =
+            |kind: &Kind| node.view().hosts(*kind).is_some() && node.kinds().check_external(kind.name()).is_ok();
+        let kind = Kind::known(&letter.kind).filter(hosted);
         let (Some(kind), true) = (kind, letter.is_sound()) else { return self.bring_back(letter) };
         let single = self.is_single(kind) && !self.is_adaptive(kind);
         // The one instance is told what a second one has that does not stay, and nothing else.
@@ -267,7 +270,10 @@ impl Shard {
     #[cold]
     fn wake_for_cluster(&self, id: &ActorId, reply: WireReply) {
         let node = &self.port().node;
-        let route = Arc::new(node.kinds().route(id.kind.name(), ""));
+        let route = match node.kinds().external_route(id.kind.name(), "") {
+            Ok(route) => Arc::new(route),
+            Err(refusal) => return refuse_reply(reply, refusal),
+        };
         let version = route.offer.map(|offer| offer.version);
         let baggage = version.map(|_| Arc::new(Baggage { version, ..Baggage::default() }));
         let journey = Journey::begins_at(node);

@@ -14,7 +14,7 @@ use greenroom_protocols::state_versions::StateVersions;
 use greenroom_protocols::versions::Offer;
 use greenroom_world::Timestamp;
 
-use super::built_in::{RELIABLE, WORKERS, is_built_in};
+use super::built_in::{RELIABLE, WORKERS, is_built_in, is_internal};
 use super::descriptions;
 use super::foreign::{Entry, Foreign, ForeignKind};
 use super::gate::Gate;
@@ -148,6 +148,8 @@ pub(crate) trait AnyKind: Send + Sync {
     /// Whether an activation could take what is carried.
     fn takes(&self, carried: &[u8]) -> Result<(), String>;
     fn methods(&self) -> &'static [MethodInfo];
+    /// True for a kind without an external entry.
+    fn is_internal(&self) -> bool;
     /// The names of the states in the store that its activations load, and whether each is versioned.
     fn states(&self) -> Vec<(&'static str, bool)>;
     /// What somebody has written as JSON for a state, as its record's payload; `None` if it has no such state that is written as a whole.
@@ -192,6 +194,10 @@ impl<A: Behaviour> AnyKind for KindEntry<A> {
 
     fn methods(&self) -> &'static [MethodInfo] {
         KindEntry::methods(self)
+    }
+
+    fn is_internal(&self) -> bool {
+        <A::Interface as Interface>::INTERNAL
     }
 
     fn states(&self) -> Vec<(&'static str, bool)> {
@@ -474,7 +480,29 @@ impl Kinds {
         u16::try_from(at).ok()
     }
 
-    /// What a method of a kind means here.
+    /// Refuses a kind without an external entry. Whatever is named outside of the cluster's nodes passes here: by clients, hosts,
+    /// operators, other clusters and stored records. Where this node does not have the kind, its name decides.
+    ///
+    /// # Errors
+    /// [`Refusal::UnknownKind`], as for a kind that does not exist.
+    pub(crate) fn check_external(&self, kind: &str) -> Result<(), Refusal> {
+        match self.named(kind).map_or_else(|| is_internal(kind), |entry| entry.is_internal()) {
+            true => Err(Refusal::UnknownKind { kind: kind.to_owned(), near: Vec::new() }),
+            false => Ok(()),
+        }
+    }
+
+    /// Returns the meaning of a method that something outside of the cluster's nodes names.
+    ///
+    /// # Errors
+    /// As [`check_external`](Self::check_external).
+    pub(crate) fn external_route(&self, kind: &str, method: &str) -> Result<RouteTarget, Refusal> {
+        self.check_external(kind)?;
+        Ok(self.route(kind, method))
+    }
+
+    /// Returns the meaning of a method that a node of the cluster names; for all others there is
+    /// [`external_route`](Self::external_route).
     pub(crate) fn route(&self, kind: &str, method: &str) -> RouteTarget {
         let known = Kind::known(kind);
         // What is offered of a foreign kind may change while the route is in use.

@@ -271,7 +271,7 @@ fn set_timer(cx: &Cx, asked: Parameters) -> Result<(), Failure> {
 /// The number of a method of the actor's.
 fn method_of(cx: &Cx, method: &str) -> Result<u16, Refusal> {
     let kinds = cx.port.node.kinds();
-    let route = kinds.route(cx.kind(), method);
+    let route = kinds.external_route(cx.kind(), method)?;
     route.index.ok_or_else(|| kinds.unknown_method(&route))
 }
 

@@ -19,7 +19,6 @@ use crate::actor::key::{ActorId, Kind, stable_hash};
 use crate::actor::reference::Inner;
 use crate::actor::reply::{AnyReply, CallName, CallSite, ReplyForm, RuntimeEnd, Watcher, WireReply, encode_failure};
 use crate::context::Context;
-use crate::here::built_in::{TOPICS, is_built_in};
 use crate::reliable::hosted::{Asked, HostedTurn, Parcel, Read};
 use crate::shard::Shard;
 use crate::shard::baggage::{Baggage, Load};
@@ -28,9 +27,9 @@ use crate::shard::cancel::CallKey;
 use crate::shard::raw::{Journey, RawCall, RouteTarget};
 use crate::shard::turns::{Chain, Link};
 
-/// A route that a host has defined, and the version of the interface that it speaks there.
+/// A route that a host has defined, or why nobody takes that, and the version of the interface that it speaks there.
 pub(super) struct HostRoute {
-    target: Arc<RouteTarget>,
+    target: Result<Arc<RouteTarget>, Refusal>,
     version: u16,
 }
 
@@ -114,7 +113,7 @@ impl OnShard {
         method: &str,
         version: u16,
     ) -> Result<(), String> {
-        let target = Arc::new(shard.port().node.kinds().route(kind, method));
+        let target = shard.port().node.kinds().external_route(kind, method).map(Arc::new);
         let mut state = self.state.borrow_mut();
         let Some(lane) = state.lanes.get_mut(&session) else { return Ok(()) };
         if route as usize != lane.routes.len() || lane.routes.len() >= ROUTES_MAX {
@@ -137,9 +136,10 @@ impl OnShard {
             return refuse(Doubt::Fenced.into());
         };
         let node = &shard.port().node;
-        if is_built_in(&route.kind_name) && route.kind_name != TOPICS {
-            return refuse(node.unknown_kind(&route.kind_name).into());
-        }
+        let route = match route {
+            Ok(route) => route,
+            Err(refusal) => return refuse(refusal.into()),
+        };
         if call.turn == 0
             && let Err(refusal) = self.check_outside(session, &route, call.key)
         {
@@ -265,13 +265,21 @@ impl OnShard {
         found.map_or(Ok(()), |session| session.check_outside(&route.kind_name, key, &route.method))
     }
 
-    fn route(&self, shard: &Shard, session: u64, route: u32) -> Result<(Arc<RouteTarget>, u16), String> {
+    fn route(
+        &self,
+        shard: &Shard,
+        session: u64,
+        route: u32,
+    ) -> Result<(Result<Arc<RouteTarget>, Refusal>, u16), String> {
         let mut state = self.state.borrow_mut();
         let lane = state.lanes.get_mut(&session).ok_or("its session is over")?;
         let known = lane.routes.get_mut(route as usize).ok_or_else(|| format!("route {route} is not defined"))?;
-        if known.target.kind.is_none() && Kind::known(&known.target.kind_name).is_some() {
-            let RouteTarget { kind_name, method, .. } = &*known.target;
-            known.target = Arc::new(shard.port().node.kinds().route(kind_name, method));
+        if let Ok(target) = &known.target
+            && target.kind.is_none()
+            && Kind::known(&target.kind_name).is_some()
+        {
+            let RouteTarget { kind_name, method, .. } = &**target;
+            known.target = shard.port().node.kinds().external_route(kind_name, method).map(Arc::new);
         }
         Ok((known.target.clone(), known.version))
     }

@@ -128,6 +128,8 @@ impl Interface for ForeignInterface {
     /// Each entry has its own.
     const KIND: &'static str = "greenroom.foreign";
     const METHODS: &'static [MethodInfo] = &[];
+    /// No kind that a host may offer is internal.
+    const INTERNAL: bool = false;
 
     fn method(message: &ForeignMessage) -> u16 {
         message.method

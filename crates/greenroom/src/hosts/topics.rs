@@ -95,10 +95,14 @@ async fn deliver(port: &Arc<Port>, id: &ActorId, to: &To, parcel: &Parcel) -> Tr
         return Try::Hopeless(format!("the event is no JSON: {error}"));
     }
     let node = &port.node;
+    let route = match node.kinds().external_route(id.kind.name(), &to.method) {
+        Ok(route) => Arc::new(route),
+        Err(refusal) => return Try::Hopeless(refusal.to_string()),
+    };
     let (sender, receiver) = oneshot::channel();
     let parcel = RawParcel {
         id: id.clone(),
-        route: Arc::new(node.kinds().route(id.kind.name(), &to.method)),
+        route,
         payload: arguments(to, event),
         reply: WireReply::gateway(sender, node.next_outside(), ReplyForm::PLAIN),
         deadline: node.deadline(None),

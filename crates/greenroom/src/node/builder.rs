@@ -31,7 +31,7 @@ use crate::cluster::{self, InCluster};
 use crate::gateway;
 use crate::geo::{self, States, check_kinds};
 use crate::here::Here;
-use crate::here::built_in::TOPICS;
+use crate::here::built_in::is_built_in;
 use crate::here::kinds::{AnyKind, KindEntry, Kinds, factory};
 use crate::here::parts::Parts;
 use crate::here::port::Port;
@@ -43,7 +43,7 @@ use crate::observe::Observed;
 use crate::observe::findings::Findings;
 use crate::observe::look::Look;
 use crate::pids::{KeeperInterface, Spawnable, Spawners};
-use crate::reliable::{self, PARTITIONS, Partitions};
+use crate::reliable::{self, Partitions};
 use crate::shard::{self, ShardPort};
 use crate::time::Calendar;
 use crate::topic::actor::Topics;
@@ -334,10 +334,11 @@ impl Builder {
             #[cfg(feature = "http")]
             grpc,
         } = self;
-        if let Some(kind) =
-            repeated.or_else(|| [TOPICS, PARTITIONS].into_iter().find(|kind| registers.contains_key(kind)))
-        {
+        if let Some(kind) = repeated {
             return Err(Error::Repeated { kind });
+        }
+        if let Some(&kind) = registers.keys().chain(spawned_kinds.keys()).find(|kind| is_built_in(kind)) {
+            return Err(Error::Reserved { kind });
         }
         check_all(&config)?;
         let mut membership = membership_config(&config)?;

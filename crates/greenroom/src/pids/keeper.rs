@@ -5,7 +5,7 @@ use super::kin::Parent;
 use super::watch::Deliver;
 use crate::actor::cx::{Cx, Scope};
 use crate::actor::error::{CallError, Refusal};
-use crate::actor::interface::{Actor, Why};
+use crate::actor::interface::{Actor, Interface, Why};
 use crate::actor::key::{ActorId, Key, Kind};
 use crate::actor::reference::Ref;
 use crate::shard::Shard;
@@ -136,6 +136,8 @@ impl Keeper {
         })?
     }
 }
+
+const _: () = assert!(<KeeperInterface as Interface>::INTERNAL);
 
 /// What a spawn elsewhere has come to.
 pub(super) fn spawned(result: Result<Address, CallError<Refusal>>) -> Result<Address, CallError> {

@@ -44,6 +44,6 @@ pub use self::committed::{Anything, Awaited};
 pub use self::kept::{Kept, collect, kept, load};
 pub use self::machine::{defer, ignore, is_known, state, unhandled};
 pub(crate) use self::outputs::Outlets;
-pub(crate) use self::partition::{PARTITIONS, Partitions};
+pub(crate) use self::partition::Partitions;
 pub use self::settings::Reliability;
 pub(crate) use self::start::open;

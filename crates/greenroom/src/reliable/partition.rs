@@ -9,7 +9,7 @@ use super::answers::Answered;
 use super::driver::Driver;
 use super::name::{Letter, Named, Sealed, Wire};
 use crate::actor::cx::Cx;
-use crate::actor::interface::{Actor, Why};
+use crate::actor::interface::{Actor, Interface, Why};
 use crate::shard::Shard;
 
 /// What a partition's driver is told.
@@ -159,4 +159,6 @@ impl Partitions {
 /// What may wait for a partition's driver; more waits at its activation.
 const INPUTS_MAX: usize = 4096;
 /// The kind's name: nobody else's.
-pub(crate) const PARTITIONS: &str = <PartitionsInterface as crate::actor::interface::Interface>::KIND;
+pub(crate) const PARTITIONS: &str = <PartitionsInterface as Interface>::KIND;
+// Messages between partitions come from nodes of the cluster alone.
+const _: () = assert!(<PartitionsInterface as Interface>::INTERNAL);

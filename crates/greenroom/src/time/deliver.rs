@@ -28,6 +28,7 @@ pub(super) async fn deliver(node: &Arc<Here>, of: &ReminderId, record: &Record<P
     // A node that hosts it may come back.
     let Some(kind) = hosted else { return Delivered::Again };
     let Ok(id) = ActorId::new(kind, of.key.as_str()) else { return hopeless(of, &plan.0.method) };
+    let Ok(route) = node.kinds().external_route(&of.kind, &plan.0.method) else { return hopeless(of, &plan.0.method) };
     let tick = Tick {
         reminder: Some(of.name.clone()),
         due: UNIX_EPOCH + Duration::from_millis(record.due.0),
@@ -42,7 +43,7 @@ pub(super) async fn deliver(node: &Arc<Here>, of: &ReminderId, record: &Record<P
     let hash = id.stable_hash();
     let parcel = RawParcel {
         id: id.clone(),
-        route: Arc::new(node.kinds().route(&of.kind, &plan.0.method)),
+        route: Arc::new(route),
         payload: Bytes::from(plan.0.arguments.clone()),
         reply: WireReply::gateway(sender, node.next_outside(), ReplyForm::PLAIN),
         deadline: node.deadline(Some(patience)),

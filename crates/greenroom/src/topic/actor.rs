@@ -193,5 +193,6 @@ mod tests {
     #[test]
     fn the_kind_of_topics_has_the_name_that_the_floors_below_know() {
         assert_eq!(TopicsInterface::KIND, TOPICS);
+        const { assert!(!TopicsInterface::INTERNAL) };
     }
 }

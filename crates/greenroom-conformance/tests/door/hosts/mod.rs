@@ -4,6 +4,7 @@ mod again;
 mod bounds;
 mod codecs;
 mod host;
+mod internal;
 mod offers;
 mod puppet;
 mod reliable;
