@@ -14,7 +14,7 @@ const (
 	tDrain, tGoodbye, tLaneLost, tLaneDropped, tJoin      = 7, 8, 9, 10, 16
 	tActivate, tActivated, tDeactivate, tReleased         = 32, 33, 34, 35
 	tTurn, tTurnEnd, tCancelTurn, tDefine, tCall, tReply  = 36, 37, 38, 39, 40, 41
-	tCancelCall, tAsk                                     = 42, 43
+	tCancelCall, tAsk, tOperationRefused                  = 42, 43, 44
 	tStreamItem, tStreamCredit, tStreamEnd, tCredit       = 48, 49, 50, 56
 )
 

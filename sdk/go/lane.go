@@ -279,6 +279,11 @@ func (l *lane) hear(kind byte, r *reader) error {
 	case tCredit:
 		l.granted = max(l.granted, l.session.welcome.Window+r.varint())
 		l.room.Broadcast()
+	case tOperationRefused:
+		turn, actor, operation, reason := r.varint(), r.text(), r.text(), r.text()
+		if r.err == nil {
+			slog.Error("greenroom: the node refuses an operation", "actor", actor, "operation", operation, "reason", reason, "turn", turn)
+		}
 	case tGoodbye:
 		code, reason := r.u8(), r.text()
 		level := slog.LevelInfo

@@ -94,6 +94,16 @@ func TestAHostOfWhichNothingIsTakenEndsWithEachReason(t *testing.T) {
 	}
 }
 
+func TestAnOperationThatTheNodeRefusesIsLoggedAndTheLaneGoesOn(t *testing.T) {
+	log := logged(t)
+	p := listening(t)
+	_, _ = serving(t, []*peer{p}, Kind[tally]())
+	<-p.joined
+	p.say(tOperationRefused, func(b *batch) { b.varint(9).text("tally/t").text("SetTimer").text("full") })
+	log.until(t, "the node refuses an operation", "tally/t", "SetTimer", "full")
+	p.seat(1, nil)
+}
+
 func TestAHostOfWhichSomeIsTakenServesThatAndSaysWhatIsRefused(t *testing.T) {
 	log := logged(t)
 	p := listening(t, refusing(map[string]string{"asker": "it is linked"}))

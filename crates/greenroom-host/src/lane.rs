@@ -167,6 +167,9 @@ impl Seats {
             FromNode::StreamEnd { stream, status, payload, .. } => self.link.streams.end(stream, status, payload),
             FromNode::StreamCredit { stream, window, consumed } => self.link.streams.credit(stream, window, consumed),
             FromNode::Credit { granted } => self.link.outbox.grant(granted),
+            FromNode::OperationRefused { actor, operation, reason, .. } => {
+                tracing::error!(actor, operation, reason, "the node refuses an operation of this host");
+            }
             _ => {}
         }
     }

@@ -177,6 +177,10 @@ pub struct Member {
     /// Its roles, for placement.
     #[serde(default)]
     pub roles: Vec<String>,
+    /// The names of its outlets, in order, if it can own partitions of reliable actors; `None` also for nodes of builds before this
+    /// field.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outlets: Option<Vec<String>>,
     /// Where it stands.
     #[serde(default)]
     pub status: Status,

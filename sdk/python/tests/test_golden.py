@@ -127,6 +127,9 @@ def test_what_a_host_reads(golden: dict[str, Any]) -> None:
             assert reader.rest().hex() == body["payload"]
         case "Reply":
             assert (reader.varint(), reader.u8(), reader.rest().hex()) == (body["request"], body["status"], body["payload"])
+        case "OperationRefused":
+            assert reader.varint() == body["turn"]
+            assert [reader.text() for _ in range(3)] == [body["actor"], body["operation"], body["reason"]]
         case "StreamItem":
             assert (reader.varint(), reader.varint(), reader.rest().hex()) == (body["stream"], body["number"], body["payload"])
         case "StreamEnd":

@@ -15,7 +15,7 @@ export const FRAME_MAX = 8 << 20;
 export const T = {
   hello: 1, welcome: 1, describe: 2, offered: 3, alive: 4, lease: 5, nodes: 6, drain: 7, goodbye: 8, laneLost: 9, laneDropped: 10,
   join: 16, activate: 32, activated: 33, deactivate: 34, released: 35, turn: 36, turnEnd: 37, cancelTurn: 38, define: 39, call: 40,
-  reply: 41, cancelCall: 42, ask: 43, streamItem: 48, streamCredit: 49, streamEnd: 50, credit: 56,
+  reply: 41, cancelCall: 42, ask: 43, operationRefused: 44, streamItem: 48, streamCredit: 49, streamEnd: 50, credit: 56,
 } as const;
 
 /** How a call or a turn went. */

@@ -162,6 +162,11 @@ export class Lane {
       case T.credit:
         this.#granted = Math.max(this.#granted, this.session.window + reader.varint());
         return this.#wake();
+      case T.operationRefused: {
+        reader.varint();
+        const [actor, operation, reason] = [reader.text(), reader.text(), reader.text()];
+        return console.error(`greenroom: the node refuses ${operation} of ${actor || "this host"}: ${reason}`);
+      }
       case T.goodbye: {
         const code = reader.u8();
         this.isDismissed = true;

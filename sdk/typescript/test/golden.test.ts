@@ -66,6 +66,7 @@ const READS: Record<string, (body: Body) => unknown[]> = {
   Goodbye: ({ code, reason }) => [code, reason],
   CancelTurn: ({ turn }) => [turn],
   Reply: ({ request, status, payload }) => [request, status, [payload]],
+  OperationRefused: ({ turn, actor, operation, reason }) => [turn, actor, operation, reason],
   StreamItem: ({ stream, number, payload }) => [stream, number, [payload]],
   StreamCredit: ({ stream, window, consumed }) => [stream, window, consumed],
   StreamEnd: ({ stream, number, status, payload }) => [stream, number, status, [payload]],

@@ -40,6 +40,19 @@ test("what waits for room on a lane that is lost is logged if nobody awaits it, 
   while (!says("the one-way message counter/c.add was not sent, and nobody awaits it: Unreachable")) await pause();
 });
 
+test("an operation that the node refuses is logged, and the lane goes on", async (t) => {
+  const { peer, host, says } = await hosted(t, 1 << 20);
+  await host.ref(counter, "c").$send.add({ by: 1 });
+  await peer.called();
+  for (const [actor, operation, reason] of [["clock/c", "SetTimer", "full"], ["", "topics.publish", "no such topic"]]) {
+    peer.say(frame(T.operationRefused, (body) => body.varint(9).text(actor!).text(operation!).text(reason!)));
+  }
+  while (!says("the node refuses topics.publish of this host: no such topic")) await pause();
+  assert.ok(says("the node refuses SetTimer of clock/c: full"));
+  await host.ref(counter, "c").$send.add({ by: 2 });
+  await peer.called();
+});
+
 test("what cannot be written is logged if nobody awaits it", async (t) => {
   const { host, says } = await hosted(t, 1 << 20);
   void host.ref("counter", "c").$send.add!({ by: new Map() });

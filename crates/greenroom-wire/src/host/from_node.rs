@@ -82,6 +82,18 @@ pub enum FromNode<'a> {
         /// The result, or the error by status.
         payload: &'a [u8],
     },
+    /// The refusal of an operation that awaits no Reply, for the host's log. A refusal that makes a reliable turn fail ends that turn
+    /// instead.
+    OperationRefused {
+        /// The turn that asked, which may have ended; 0 outside of turns.
+        turn: u64,
+        /// The actor that asked, as `kind/key`; empty if the node does not know it any more.
+        actor: &'a str,
+        /// The refused operation.
+        operation: &'a str,
+        /// The reason and the remedy.
+        reason: &'a str,
+    },
     /// An item of a stream that the host consumes.
     StreamItem {
         /// The stream: the number that the host opened it under.
@@ -189,6 +201,7 @@ impl FromNode<'_> {
             Self::Turn(_) => frame_type::TURN,
             Self::CancelTurn { .. } => frame_type::CANCEL_TURN,
             Self::Reply { .. } => frame_type::REPLY,
+            Self::OperationRefused { .. } => frame_type::OPERATION_REFUSED,
             Self::StreamItem { .. } => frame_type::STREAM_ITEM,
             Self::StreamCredit { .. } => frame_type::STREAM_CREDIT,
             Self::StreamEnd { .. } => frame_type::STREAM_END,
@@ -223,6 +236,12 @@ impl FromNode<'_> {
             }
             Self::Reply { request, status, payload } => {
                 out.varint(*request).u8(status.to_byte()).rest(payload);
+            }
+            Self::OperationRefused { turn, actor, operation, reason } => {
+                out.varint(*turn);
+                for (name, text) in [("actor", actor), ("operation", operation), ("reason", reason)] {
+                    out.text(name, &text[..text.floor_char_boundary(REASON_LEN_MAX)], REASON_LEN_MAX)?;
+                }
             }
             Self::StreamItem { stream, number, payload } => {
                 out.varint(*stream).varint(*number).rest(payload);
@@ -277,6 +296,12 @@ impl<'a> LaneFrame<'a> for FromNode<'a> {
                 Self::Deactivate { seat, why, is_carry, is_abandon }
             }
             frame_type::CANCEL_TURN => Self::CancelTurn { turn: reader.u64("cancelled turn")? },
+            frame_type::OPERATION_REFUSED => Self::OperationRefused {
+                turn: reader.u64("refused turn")?,
+                actor: reader.text("refused actor", REASON_LEN_MAX)?,
+                operation: reader.text("refused operation", REASON_LEN_MAX)?,
+                reason: reader.text("refused reason", REASON_LEN_MAX)?,
+            },
             frame_type::STREAM_ITEM => Self::StreamItem {
                 stream: reader.u64("stream item stream")?,
                 number: reader.u64("stream item number")?,

@@ -31,6 +31,7 @@
 //! | 41 | node | Reply | request v, status u8, … |
 //! | 42 | host | CancelCall | request v |
 //! | 43 | host | Ask | request v (0: no answer), turn v, seat v, operation u8, … map; answered by Reply |
+//! | 44 | node | OperationRefused | turn v (0: none), actor t, operation t, reason t: an Ask or a Call with request 0 that is refused |
 //! | 48 | both | StreamItem | stream v, number v, … |
 //! | 49 | both | StreamCredit | stream v, window v, consumed v |
 //! | 50 | both | StreamEnd | stream v, number v, status u8, … |
@@ -121,6 +122,7 @@ mod frame_type {
     pub(super) const REPLY: u8 = 41;
     pub(super) const CANCEL_CALL: u8 = 42;
     pub(super) const ASK: u8 = 43;
+    pub(super) const OPERATION_REFUSED: u8 = 44;
     pub(super) const STREAM_ITEM: u8 = 48;
     pub(super) const STREAM_CREDIT: u8 = 49;
     pub(super) const STREAM_END: u8 = 50;

@@ -99,6 +99,9 @@ pub(crate) fn node_frame(frame: &FromNode<'_>) -> (&'static str, Value) {
         FromNode::Reply { request, status, payload } => {
             ("Reply", json!({ "request": request, "status": status.to_byte(), "payload": hex(payload) }))
         }
+        FromNode::OperationRefused { turn, actor, operation, reason } => {
+            ("OperationRefused", json!({ "turn": turn, "actor": actor, "operation": operation, "reason": reason }))
+        }
         FromNode::StreamItem { stream, number, payload } => ("StreamItem", item(stream, number, payload)),
         FromNode::StreamCredit { stream, window, consumed } => ("StreamCredit", credit(stream, window, consumed)),
         FromNode::StreamEnd { stream, number, status, payload } => {

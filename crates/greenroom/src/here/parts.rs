@@ -57,6 +57,12 @@ pub(crate) trait Part: Any + Send + Sync {
         Vec::new()
     }
 
+    /// Returns the kinds whose operations were refused without a caller that awaited them: how often since the node started, and the
+    /// last reason.
+    fn refused_operations(&self) -> Vec<(&'static str, u64, String)> {
+        Vec::new()
+    }
+
     /// Whether somebody offers `kind` at this node, though the cluster may not know of it yet.
     fn is_offered(&self, kind: &str) -> bool {
         let _ = kind;

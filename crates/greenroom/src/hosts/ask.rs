@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::on_shard::OnShard;
 use super::reads::octets;
+use super::refusals::{RequestOrigin, Requester};
 use super::reminders::{self, Wish};
 use super::seats::key;
 use super::state::{self, Stated};
@@ -21,15 +22,14 @@ use crate::actor::cx::Cx;
 use crate::actor::error::{Doubt, Failure, Refusal};
 use crate::actor::interface::Why;
 use crate::actor::migration::Unmoved;
-use crate::actor::reply::{TYPE_VERSION, encode_failure};
+use crate::actor::reply::TYPE_VERSION;
 use crate::reliable::hosted::HostedTurn;
 use crate::shard::timers::NewTimer;
 use crate::shard::{Shard, Slot};
 
 /// A wish of a turn.
 pub(crate) struct Asked {
-    pub(super) session: u64,
-    pub(super) request: u64,
+    pub(super) origin: RequestOrigin,
     pub(super) operation: Operation,
     pub(super) payload: Bytes,
 }
@@ -66,17 +66,21 @@ struct Parameters {
 impl Asked {
     /// Does what is asked, and answers.
     pub(super) async fn carry_out(self, cx: &Cx, of: &mut Of<'_>) {
-        let Self { session, request, operation, payload } = self;
+        let Self { origin, operation, payload } = self;
         let done = match read(&payload) {
             Ok(parameters) => perform(cx, of, operation, parameters).await,
             Err(refusal) => Err(refusal.into()),
         };
-        let (status, payload) = match done {
-            Ok(payload) => (Status::Ok, payload),
-            Err(failure) => encode_failure(&failure),
-        };
-        with(|_, part| {
-            part.answer(session, request, status, &payload);
+        with(|shard, part| {
+            match done {
+                Ok(payload) => part.answer(origin.session, origin.request, Status::Ok, &payload),
+                Err(failure) => {
+                    // Its frame may have come together with the turn's end. A hook is no turn.
+                    let hosted = if origin.turn == 0 { None } else { HostedTurn::of(&shard.baggage()) };
+                    let requester = Requester { actor: Some(cx.id.clone()), hosted };
+                    part.refuse(shard, origin, requester, &format_args!("{operation:?}"), failure);
+                }
+            }
             Some(())
         });
     }
@@ -84,8 +88,8 @@ impl Asked {
 
 impl OnShard {
     /// Takes in what a host asks, in a turn or in the hook of a seat.
-    pub(super) fn ask(&self, turn: u64, seat: u64, mut asked: Asked) {
-        let session = asked.session;
+    pub(super) fn ask(&self, shard: &Shard, mut asked: Asked) {
+        let origin @ RequestOrigin { session, turn, seat, .. } = asked.origin;
         let mut state = self.state.borrow_mut();
         let cookie = match turn {
             0 => match state.asked_in_hook(seat, asked) {
@@ -110,8 +114,8 @@ impl OnShard {
             }
             None => {
                 drop(state);
-                let (status, payload) = encode_failure(&Doubt::Fenced.into());
-                self.answer(session, asked.request, status, &payload);
+                let (requester, operation) = (self.requester(origin), asked.operation);
+                self.refuse(shard, origin, requester, &format_args!("{operation:?}"), Doubt::Fenced.into());
             }
         }
     }
@@ -122,7 +126,8 @@ impl OnShard {
     }
 
     /// Opens a stream for a host, for a turn that is not over or for none.
-    pub(super) fn answer_open(&self, shard: &Shard, session: u64, (request, turn): (u64, u64), payload: &[u8]) {
+    pub(super) fn answer_open(&self, shard: &Shard, origin: RequestOrigin, payload: &[u8]) {
+        let RequestOrigin { session, turn, .. } = origin;
         let is_fenced = turn != 0 && self.state.borrow().turn(session, turn).is_none();
         let opened = match read(payload) {
             _ if is_fenced => Err(Failure::from(Doubt::Fenced)),
@@ -131,11 +136,10 @@ impl OnShard {
             }
             Err(refusal) => Err(refusal.into()),
         };
-        let (status, payload) = match opened {
-            Ok(()) => (Status::Ok, nil()),
-            Err(failure) => encode_failure(&failure),
-        };
-        self.answer(session, request, status, &payload);
+        match opened {
+            Ok(()) => self.answer(session, origin.request, Status::Ok, &nil()),
+            Err(failure) => self.refuse(shard, origin, self.requester(origin), &"OpenStream", failure),
+        }
     }
 }
 
@@ -222,6 +226,10 @@ async fn perform(cx: &Cx, of: &mut Of<'_>, operation: Operation, asked: Paramete
         }
         // No other turn runs twice.
         (Operation::Chosen, _) => Ok(asked.value.into()),
+        (Operation::Output | Operation::Create, _) => {
+            Err(invalid("only turns of reliable actors send outputs and create actors; let the kind be reliable")
+                .into())
+        }
         (operation, _) => Err(invalid(&format!("this node does nothing for {operation:?} of hosts yet")).into()),
     }
 }

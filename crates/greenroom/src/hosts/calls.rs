@@ -14,6 +14,7 @@ use greenroom_world::Timestamp;
 
 use super::lane::{Lane, Request};
 use super::on_shard::OnShard;
+use super::refusals::RequestOrigin;
 use crate::actor::error::{Doubt, IDEMPOTENCY_KEY, Refusal};
 use crate::actor::key::{ActorId, Kind, stable_hash};
 use crate::actor::reference::Inner;
@@ -127,9 +128,17 @@ impl OnShard {
     pub(super) fn call(&self, shard: &Shard, session: u64, call: &Call<'_>, len: usize) -> Result<(), String> {
         self.note_request(shard, session, call.request, call.turn, len)?;
         let (route, version) = self.route(shard, session, call.route)?;
+        let origin = RequestOrigin { session, request: call.request, turn: call.turn, seat: 0 };
+        let named = route.as_ref().ok().cloned();
         let refuse = |failure| {
-            let (status, payload) = encode_failure(&failure);
-            self.answer(session, call.request, status, &payload);
+            let requester = self.requester(origin);
+            match &named {
+                Some(route) => {
+                    let operation = format_args!("{}.{}", route.kind_name, route.method);
+                    self.refuse(shard, origin, requester, &operation, failure);
+                }
+                None => self.refuse(shard, origin, requester, &"Call", failure),
+            }
             Ok(())
         };
         let Some((sender, link, inherited, until)) = self.turn_of(session, call.turn) else {

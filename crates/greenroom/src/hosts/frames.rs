@@ -4,12 +4,12 @@ use std::io;
 
 use bytes::{Buf, Bytes};
 use greenroom_protocols::host::{LaneEvent, SessionId, TurnNumber};
-use greenroom_wire::Status;
 use greenroom_wire::host::{Ask, Closing, FromHost, Operation, TurnEnd};
 
 use super::ask::Asked;
 use super::lane::{End, Made};
 use super::on_shard::OnShard;
+use super::refusals::RequestOrigin;
 use super::seats::State;
 use super::state;
 use crate::shard::Shard;
@@ -108,21 +108,21 @@ fn turn_end(shard: &Shard, part: &OnShard, session: u64, end: TurnEnd<'_>) -> Re
 
 fn asked(shard: &Shard, part: &OnShard, session: u64, ask: Ask<'_>, len: usize) -> Result<(), String> {
     let Ask { request, turn, seat, operation, payload } = ask;
+    let origin = RequestOrigin { session, request, turn, seat };
     part.note_request(shard, session, request, turn, len)?;
     if let Operation::Other(number) = operation {
         let failure = crate::actor::error::Refusal::Invalid {
             field: String::new(),
             message: format!("this node knows no operation {number}"),
         };
-        let (status, payload): (Status, Bytes) = crate::actor::reply::encode_failure(&failure.into());
-        part.answer(session, request, status, &payload);
+        part.refuse(shard, origin, part.requester(origin), &format_args!("operation {number}"), failure.into());
         return Ok(());
     }
     if operation == Operation::OpenStream {
-        part.answer_open(shard, session, (request, turn), payload);
+        part.answer_open(shard, origin, payload);
         return Ok(());
     }
-    part.ask(turn, seat, Asked { session, request, operation, payload: Bytes::copy_from_slice(payload) });
+    part.ask(shard, Asked { origin, operation, payload: Bytes::copy_from_slice(payload) });
     Ok(())
 }
 

@@ -17,6 +17,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::ask::Asked;
 use super::calls::HostRoute;
+use super::refusals::RefusalBudget;
 use super::session::Session;
 use super::streams::{Begun, Streams};
 use super::turn::NewTurn;
@@ -45,6 +46,7 @@ pub(super) struct Lane {
     /// Bytes of calls that have come, and those that the host was let send.
     pub(super) received: u64,
     pub(super) granted: u64,
+    pub(super) refusal_budget: RefusalBudget,
 }
 
 /// A request of a host's that is not answered yet.
@@ -140,6 +142,7 @@ impl Lane {
             streams: Streams::default(),
             received: 0,
             granted: 0,
+            refusal_budget: RefusalBudget::default(),
         }
     }
 

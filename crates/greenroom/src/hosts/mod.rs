@@ -19,6 +19,7 @@ mod on_shard;
 mod packing;
 mod plane;
 mod reads;
+mod refusals;
 mod reminders;
 mod seats;
 mod session;
@@ -43,6 +44,7 @@ use tokio::sync::{Notify, watch};
 use self::offers::{Offers, Taken};
 use self::on_shard::OnShard;
 use self::plane::{Host, Plane};
+use self::refusals::RefusedOperations;
 use self::session::Session;
 use self::socket::Bound;
 use crate::actor::key::Kind;
@@ -71,6 +73,7 @@ pub(crate) struct Hosts {
     met: Mutex<BTreeMap<&'static str, u64>>,
     /// The version of the cluster's view that this node goes by.
     viewed: watch::Sender<u64>,
+    refused_operations: RefusedOperations,
     settings: Settings,
 }
 
@@ -108,6 +111,7 @@ impl Hosts {
             changed: Notify::new(),
             met: Mutex::default(),
             viewed: watch::Sender::new(0),
+            refused_operations: RefusedOperations::default(),
             settings,
         })
     }
@@ -180,6 +184,10 @@ impl Part for Hosts {
 
     fn missed(&self) -> Vec<(&'static str, u64)> {
         self.met().iter().filter(|(_, missed)| **missed > 0).map(|(kind, missed)| (*kind, *missed)).collect()
+    }
+
+    fn refused_operations(&self) -> Vec<(&'static str, u64, String)> {
+        self.refused_operations.counted()
     }
 
     fn is_offered(&self, kind: &str) -> bool {

@@ -137,7 +137,9 @@ impl State {
     /// # Errors
     /// What was asked: the seat is none that is being made.
     pub(super) fn asked_in_hook(&mut self, seat: u64, asked: Asked) -> Result<Vec<Waker>, Asked> {
-        let Some(activation) = self.machine.activation(SessionId(asked.session), Seat(seat)) else { return Err(asked) };
+        let Some(activation) = self.machine.activation(SessionId(asked.origin.session), Seat(seat)) else {
+            return Err(asked);
+        };
         let Some(place) = self.places.get_mut(&activation).filter(|place| place.sits == Sits::Nowhere) else {
             return Err(asked);
         };

@@ -386,6 +386,7 @@ impl Builder {
         if journals.get().is_some() {
             insert(&mut kinds, KindEntry::<Partitions>::new(factory::<Partitions>(), &config));
         }
+        let outlets = journals.get().map(|_| journals.outlets().names());
         let versioned = Registry::new(protocols);
         check_protocols(&kinds, &config, &stores, &versioned)?;
         check_kinds(&kinds, &config, &stores).map_err(|reason| Error::Geo { reason })?;
@@ -401,6 +402,7 @@ impl Builder {
             }),
             kinds: kinds.infos(config.geo.as_ref(), &config.kinds),
             roles: config.roles.clone(),
+            outlets,
             status: Default::default(),
             draining: false,
         };

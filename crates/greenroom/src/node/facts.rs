@@ -71,6 +71,7 @@ struct Gathering {
     duplicates: Recent,
     saves: [Recent; 3],
     missed: BTreeMap<&'static str, Recent>,
+    operations_refused: BTreeMap<&'static str, Recent>,
 }
 
 /// What is counted of a method.
@@ -110,6 +111,7 @@ impl Gathering {
             duplicates: Recent::default(),
             saves: Default::default(),
             missed: BTreeMap::new(),
+            operations_refused: BTreeMap::new(),
         }
     }
 
@@ -144,7 +146,9 @@ impl Gathering {
             memory: memory_of(here),
             certificate: certificate(here),
             kinds: kinds(&view.view),
+            outlets: outlets(&view.view),
             missed: self.missed(here, passed),
+            operations_refused: self.operations_refused(here, passed),
         }
     }
 
@@ -156,6 +160,16 @@ impl Gathering {
             (kind.to_owned(), recent.minute)
         });
         missed.collect()
+    }
+
+    /// Returns the kinds of hosts whose operations were refused in the last minute, with the last reason.
+    fn operations_refused(&mut self, here: &Here, passed: Duration) -> Vec<(String, f64, String)> {
+        let refused = here.parts().flat_map(|part| part.refused_operations()).map(|(kind, now, last)| {
+            let recent = self.operations_refused.entry(kind).or_default();
+            recent.note(now, passed);
+            (kind.to_owned(), recent.minute, last)
+        });
+        refused.collect()
     }
 
     /// Saves of the last minute, those of them that were slow, and those that met a conflict.
@@ -275,6 +289,11 @@ fn kinds(view: &View) -> Vec<Kind> {
         instances: format!("{:?}", kind.instances),
     });
     told.collect()
+}
+
+/// Returns the active nodes that own partitions of reliable actors, with their outlets.
+fn outlets(view: &View) -> Vec<(String, Vec<String>)> {
+    view.active().filter_map(|(_, member)| Some((member.name.clone(), member.outlets.clone()?))).collect()
 }
 
 fn cluster((name, answers, trouble, clock_ahead_s): (String, bool, Option<String>, Option<i64>)) -> Cluster {

@@ -80,12 +80,19 @@ impl Outlets {
     pub(super) fn known(&self, name: &str) -> Result<u32, Refusal> {
         let known = Some(number(name)).filter(|number| self.0.get(number).is_some_and(|(known, _)| known == name));
         known.ok_or_else(|| {
-            let known: Vec<&str> = self.0.values().map(|(name, _)| name.as_str()).collect();
             let message = format!(
-                "there is no outlet {name:?}, but {known:?}; name its URL under `[reliable.outlets]` on all nodes"
+                "there is no outlet {name:?}, but {:?}; name its URL under `[reliable.outlets]` on all nodes",
+                self.names()
             );
             Refusal::Invalid { field: String::new(), message }
         })
+    }
+
+    /// Returns the names of all outlets, in order.
+    pub(crate) fn names(&self) -> Vec<String> {
+        let mut names: Vec<String> = self.0.values().map(|(name, _)| name.clone()).collect();
+        names.sort_unstable();
+        names
     }
 
     fn get(&self, lane: Lane) -> Option<Arc<dyn Outlet>> {

@@ -41,7 +41,7 @@ class Lane(Connection):
             frames.ACTIVATE: self._on_activate, frames.DEACTIVATE: self._on_deactivate, frames.CREDIT: self._on_credit,
             frames.CANCEL_TURN: self._on_cancel_turn, frames.STREAM_ITEM: self._on_item, frames.GOODBYE: self._on_goodbye,
             frames.STREAM_CREDIT: self._on_stream_credit, frames.STREAM_END: self._on_stream_end,
-            frames.REPLY: self._on_reply,
+            frames.REPLY: self._on_reply, frames.OPERATION_REFUSED: self._on_operation_refused,
         }  # fmt: skip
 
     # The connection.
@@ -384,6 +384,11 @@ class Lane(Connection):
         outlet = self.outlets.get(reader.varint())
         if outlet is not None:
             outlet.credit(reader.varint(), reader.varint())
+
+    def _on_operation_refused(self, reader: Reader) -> None:
+        reader.varint()
+        actor, operation, reason = reader.text(), reader.text(), reader.text()
+        log.error("the node refuses %s of %s: %s", operation, actor or "this host", reason)
 
     def _on_goodbye(self, reader: Reader) -> None:
         code, self.goodbye = reader.u8(), reader.text() or "goodbye"

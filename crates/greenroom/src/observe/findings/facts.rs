@@ -43,8 +43,12 @@ pub(crate) struct Facts {
     pub(crate) certificate: Option<Certificate>,
     /// What the nodes say of their kinds.
     pub(crate) kinds: Vec<Kind>,
+    /// The outlets of each node that can own partitions of reliable actors.
+    pub(crate) outlets: Vec<(String, Vec<String>)>,
     /// Kinds that hosts have offered and that no node had when they were called; and how often they were in the last minute, about.
     pub(crate) missed: Vec<(String, f64)>,
+    /// Kinds of hosts whose operations were refused in the last minute, about, though nobody awaited the outcome; and the last reason.
+    pub(crate) operations_refused: Vec<(String, f64, String)>,
 }
 
 /// Where a member stands.

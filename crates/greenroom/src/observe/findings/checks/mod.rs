@@ -14,6 +14,7 @@ mod member_silent;
 mod memory_full;
 mod method_failing;
 mod no_host;
+mod operations_refused;
 mod parked;
 mod reminders_late;
 mod reminders_refused;
@@ -43,6 +44,7 @@ pub(super) const CHECKS: &[Check] = &[
     memory_full::CHECK,
     method_failing::CHECK,
     no_host::CHECK,
+    operations_refused::CHECK,
     parked::CHECK,
     reminders_late::CHECK,
     reminders_refused::CHECK,

@@ -1,4 +1,4 @@
-//! Nodes do not say the same of a kind.
+//! Nodes have different settings for a kind, or different outlets.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -11,7 +11,7 @@ pub(super) const CHECK: Check = Check {
     name: "settings-differ",
     holds: Duration::ZERO,
     page: "#/kinds",
-    remedy: "Give all nodes the same program and the same `[kinds]`: what each asks is decided by the one that it asks.",
+    remedy: "Give all nodes the same program, the same `[kinds]` and the same `[reliable.outlets]`: each node decides by its own.",
     look,
 };
 
@@ -33,6 +33,21 @@ fn look(facts: &Facts, out: &mut Vec<Found>) {
         });
         let text = sides.collect::<Vec<_>>().join("; ");
         out.push(Found::new(Level::Warn, Subject::kind(kind), format!("Nodes disagree on {kind}"), text));
+    }
+    compare_outlets(facts, out);
+}
+
+/// Finds outlets that some nodes have and others lack: there, each turn with an output to such an outlet fails.
+fn compare_outlets(facts: &Facts, out: &mut Vec<Found>) {
+    let mut nodes: BTreeMap<&[String], Vec<&str>> = BTreeMap::new();
+    for (node, outlets) in &facts.outlets {
+        nodes.entry(outlets).or_default().push(node);
+    }
+    if nodes.len() > 1 {
+        let sides = nodes.into_iter().map(|(outlets, nodes)| format!("{}: {outlets:?}", nodes.join(", ")));
+        let text = sides.collect::<Vec<_>>().join("; ");
+        let title = "Nodes have different outlets".to_owned();
+        out.push(Found::new(Level::Warn, Subject::default(), title, text));
     }
 }
 
@@ -56,6 +71,18 @@ mod tests {
     #[test]
     fn a_kind_that_nodes_place_in_two_ways_is_found() {
         assert_eq!(kinds(&[("a", 1, "balanced"), ("b", 1, "hash")]), ["Nodes disagree on room"]);
+    }
+
+    #[test]
+    fn nodes_with_different_outlets_are_found_and_nodes_without_reliable_actors_are_not_compared() {
+        let found = |outlets: &[(&str, &[&str])]| {
+            let outlets = outlets
+                .iter()
+                .map(|(node, names)| ((*node).to_owned(), names.iter().map(|name| (*name).to_owned()).collect()));
+            titles(&CHECK, &Facts { outlets: outlets.collect(), ..Facts::default() })
+        };
+        assert_eq!(found(&[("a", &["hook"]), ("b", &[])]), ["Nodes have different outlets"]);
+        assert!(found(&[("a", &["hook"]), ("b", &["hook"])]).is_empty());
     }
 
     #[test]
