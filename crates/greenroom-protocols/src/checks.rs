@@ -44,6 +44,8 @@ pub struct Checks {
     pub hint_fence: bool,
     /// The turn of a reminder's tick reads the record before it runs.
     pub tick_check: bool,
+    /// A reminder's tick counts as done by its turn's outcome, and not as soon as the turn is over.
+    pub tick_outcome: bool,
     /// Those of reliable actors.
     pub delivery: delivery::Checks,
 }
@@ -69,6 +71,7 @@ impl Default for Checks {
             hint_grace: true,
             hint_fence: true,
             tick_check: true,
+            tick_outcome: true,
             delivery: delivery::Checks::default(),
         }
     }

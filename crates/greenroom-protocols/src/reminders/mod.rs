@@ -12,9 +12,11 @@
 //! - **A hint goes only when no write can come true any more that names it.** It says which version of the record that
 //!   write expects. If the record has another one by now, and does not name the hint, the write is lost for ever. If it
 //!   has that very one, the owner first writes the record as it is, which gives it a new version. Versions are never used twice.
-//! - **The tick comes before the move.** The owner sends the tick as a call, again and again until its turn has run or was
-//!   refused for good; only then does the record move on to the next due time, by compare-and-swap: at least one turn for each
-//!   due time, and one move, whoever else believes to own the range. Missed due times fold into one tick.
+//! - **The tick comes before the move.** The owner sends the tick as a call, again and again until it is done, has failed in as many
+//!   attempts as its kind allows, or was refused for good. Only then does the record move on to the next due time, by
+//!   compare-and-swap: at least one turn for each due time, and one move, whoever else believes to own the range. Missed due times
+//!   fold into one tick. A tick is done when its turn has ended and, where it saves, has saved; the activation remembers that in its
+//!   [`TickLog`].
 //! - **A turn looks before it runs.** The tick names registration and due time; the host reads the record inside of the
 //!   turn and runs nothing if it has another one. So no turn begins after a cancellation was acknowledged.
 //! - **What is cancelled or over leaves a tombstone** for a while: a registration that nobody knew the outcome of, and that the
@@ -29,6 +31,7 @@ mod range;
 mod record;
 #[cfg(test)]
 mod tests;
+mod tick_log;
 mod window;
 
 use std::fmt::Debug;
@@ -39,6 +42,7 @@ pub use change::{Answer, Change, Ended, Step, Want};
 pub use keeper::{Keeper, Tell};
 pub use range::{Action, Delivered, Event, Range, WorkId};
 pub use record::{Found, Hint, HintName, Position, Record, Tombstone, Wall};
+pub use tick_log::{TICKS_MAX, TickLog, TickRefusal};
 
 pub use crate::membership::Etag;
 use crate::time::Timestamp;

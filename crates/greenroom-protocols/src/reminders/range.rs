@@ -82,8 +82,13 @@ pub enum Event<K, P> {
 /// How the call of a tick ended.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Delivered {
-    /// The turn has run to its end, whatever it said.
+    /// The tick is done: its turn has ended, also by the method's own error, and has saved where it saves.
     Ran,
+    /// The turn has failed by an exception: the tick is sent again after a pause, unless it has failed in all its attempts.
+    Failed {
+        /// Attempts of a tick, the first one included.
+        attempts_max: u32,
+    },
     /// It was refused in a way that no retry mends.
     Hopeless,
     /// Its actor does not take it, and it may not have run: to be sent again, ever less often.
@@ -151,6 +156,13 @@ pub enum Action<K, P> {
         /// The version to remove.
         expected: Etag,
     },
+    /// Report that a tick has failed in all its attempts: it is given up, and its record moves on. There is no answer.
+    ReportFailed {
+        /// Whose.
+        of: K,
+        /// Attempts that it had.
+        attempts: u32,
+    },
     /// Remove a hint.
     DropHint {
         /// For the answer.
@@ -184,6 +196,8 @@ struct Work<K, P> {
     tries: u32,
     /// How often its actor did not take the tick.
     refused: u32,
+    /// The tick whose turns have failed, by registration and due time, and how many have.
+    failed: Option<(u64, Wall, u32)>,
 }
 
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -313,7 +327,7 @@ impl<K: Clone + Eq + Debug, P: Plan> Range<K, P> {
             last = Some(at);
             if self.works.values().all(|work| work.at != at) {
                 self.last += 1;
-                let work = Work { at, tag, hint, stage: Stage::Due, ran: None, tries: 0, refused: 0 };
+                let work = Work { at, tag, hint, stage: Stage::Due, ran: None, tries: 0, refused: 0, failed: None };
                 self.works.insert(WorkId(self.last), work);
             }
         }
@@ -361,10 +375,14 @@ impl<K: Clone + Eq + Debug, P: Plan> Range<K, P> {
         let Stage::Delivering(found, fold) = &work.stage else { return };
         let (found, fold) = (found.clone(), *fold);
         match how {
-            Delivered::Ran | Delivered::Hopeless => {
+            Delivered::Failed { attempts_max } if work.fail(now, &found) < attempts_max => {}
+            Delivered::Ran | Delivered::Hopeless | Delivered::Failed { .. } => {
+                if let (Delivered::Failed { .. }, Some((.., attempts))) = (how, work.failed) {
+                    out.push(Action::ReportFailed { of: work.hint.of.clone(), attempts });
+                }
                 let Record { registration, due, .. } = found.record;
                 work.ran = Some(Ran { registration, due, next: fold.next });
-                (work.tries, work.refused) = (0, 0);
+                (work.tries, work.refused, work.failed) = (0, 0, None);
                 work.move_on(id, now, found, out);
             }
             Delivered::Again if work.refused >= TRIES && crowded => {
@@ -434,6 +452,17 @@ impl<K: Clone, P: Plan> Work<K, P> {
         }
     }
 
+    /// Counts a failed turn of the tick that `found` is due for, and pauses: the number of its failed turns.
+    fn fail(&mut self, now: Now, found: &Found<P>) -> u32 {
+        let Record { registration, due, .. } = found.record;
+        let is_same = |(known, at, _): &(u64, Wall, u32)| (*known, *at) == (registration, due);
+        let before = self.failed.filter(is_same).map_or(0, |(.., failed)| failed);
+        self.failed = Some((registration, due, before + 1));
+        let pause = FAILED_PAUSE_MIN * 4_u32.saturating_pow(before.min(8));
+        self.stage = Stage::Paused(now.clock + pause.min(REFUSED_PAUSE_MAX));
+        before + 1
+    }
+
     fn drop_hint(&mut self, id: WorkId, out: &mut Vec<Action<K, P>>) {
         self.stage = Stage::Dropping;
         out.push(Action::DropHint { work: id, hint: HintName { at: self.at, tag: self.tag.clone() } });
@@ -480,6 +509,8 @@ const PAUSE_MIN: Duration = Duration::from_millis(250);
 const PAUSE_MAX: Duration = Duration::from_secs(2);
 /// The longest while an actor does not take its tick.
 const REFUSED_PAUSE_MAX: Duration = Duration::from_secs(60);
+/// The first pause after a turn that has failed by an exception; the next ones are four times as long each.
+const FAILED_PAUSE_MIN: Duration = Duration::from_secs(1);
 /// Times that an actor may refuse a tick before the reminder leaves memory for a while, if others need the room.
 const TRIES: u32 = 7;
 /// For how long, at least.

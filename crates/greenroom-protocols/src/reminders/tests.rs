@@ -93,6 +93,9 @@ struct Scene {
     how: Delivered,
     scans: usize,
     loaded_max: usize,
+    /// When each tick was sent that is not done, and the reminders that were given up.
+    failed_at: Vec<u64>,
+    given_up: Vec<u32>,
 }
 
 impl Scene {
@@ -105,6 +108,8 @@ impl Scene {
             how: Delivered::Ran,
             scans: 0,
             loaded_max: 0,
+            failed_at: Vec::new(),
+            given_up: Vec::new(),
         };
         scene.play(Event::Own);
         scene
@@ -139,6 +144,8 @@ impl Scene {
             Action::Deliver { work, of, record, fold } => {
                 if self.how == Delivered::Ran {
                     self.ticks.push((of, record.due.0, fold.missed));
+                } else {
+                    self.failed_at.push(self.now);
                 }
                 Event::Delivered { work, how: self.how }
             }
@@ -154,6 +161,11 @@ impl Scene {
                     self.rows.records.remove(&of);
                 }
                 Event::Written { work, applied }
+            }
+            Action::ReportFailed { of, attempts } => {
+                assert_eq!(attempts as usize, self.failed_at.len());
+                self.given_up.push(of);
+                Event::Tick
             }
             Action::DropHint { work, hint } => {
                 self.rows.hints.remove(&hint.at);
@@ -341,6 +353,30 @@ fn a_tick_that_its_actor_refused_comes_as_soon_as_the_cluster_has_changed() {
     scene.how = Delivered::Ran;
     scene.play(Event::Retry);
     assert_eq!(scene.ticks, [(1, 1_001_000, 0)]);
+}
+
+#[test]
+fn a_tick_that_fails_is_made_again_ever_later_and_given_up_with_a_report_after_its_last_attempt() {
+    let mut scene = Scene::new();
+    scene.how = Delivered::Failed { attempts_max: 3 };
+    scene.rows.register(1, 1_001_000, 0);
+    scene.note(1_001_000);
+    scene.pass(60_000);
+    assert_eq!((&scene.failed_at[..], &scene.given_up[..]), (&[1_001_000, 1_002_000, 1_006_000][..], &[1][..]));
+    assert_eq!(scene.rows.records[&1].record.plan, Err(Tombstone));
+}
+
+#[test]
+fn a_tick_that_fails_once_stands_for_the_due_times_that_its_attempts_have_taken() {
+    let mut scene = Scene::new();
+    scene.how = Delivered::Failed { attempts_max: 3 };
+    scene.rows.register(1, 1_001_000, 400);
+    scene.note(1_001_000);
+    scene.pass(1_500);
+    scene.how = Delivered::Ran;
+    scene.pass(750);
+    assert_eq!(scene.ticks, [(1, 1_001_000, 2), (1, 1_002_200, 0)], "the second attempt, then its own beat again");
+    assert!(scene.given_up.is_empty());
 }
 
 #[test]

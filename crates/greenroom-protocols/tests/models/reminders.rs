@@ -149,6 +149,7 @@ impl Small {
                 }
                 Event::Written { work, applied: there }
             }
+            Action::ReportFailed { .. } => Event::Tick,
             Action::DropHint { work, hint } => {
                 state.hints.remove(&hint.at);
                 Event::Dropped { work, gone: true }
@@ -165,7 +166,7 @@ impl Small {
                 Some(Event::Written { work: *work, applied: false })
             }
             // A read that fails is one that comes later; a hint that does not go is one too many.
-            Action::Scan { .. } | Action::Read { .. } | Action::DropHint { .. } => None,
+            Action::Scan { .. } | Action::Read { .. } | Action::DropHint { .. } | Action::ReportFailed { .. } => None,
         }
     }
 

@@ -147,10 +147,10 @@ pub enum Refusal {
         /// What it failed by.
         message: String,
     },
-    /// The turn of a reminder's tick was not begun: it has had its turn, or the reminder was cancelled or has moved on.
+    /// The turn of a reminder's tick was not begun: the tick is done or runs now, or the reminder was cancelled or has moved on.
     #[error("the tick's time is over")]
     TickOver {
-        /// Whether its turn has run.
+        /// True if the tick is done.
         ran: bool,
     },
     /// This node's lease has run out: what it had begun may no longer act on others.

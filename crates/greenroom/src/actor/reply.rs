@@ -13,7 +13,7 @@ use tokio::sync::oneshot;
 use super::error::{CallError, Doubt, Failure, Refusal};
 use super::interface::Portable;
 use crate::here::samples::{cut, cut_json};
-use crate::intercept::{Outcome, OutcomeCell};
+use crate::intercept::{OutcomeCell, ReplyOutcome};
 use crate::shard::calls::{CallSlot, Completion};
 use crate::shard::cancel::CallKey;
 use crate::shard::erased::Erased;
@@ -60,8 +60,8 @@ struct Watched {
 
 impl Watched {
     /// Tells how the turn has ended; where the reply goes.
-    fn seen(self, is_ok: bool) -> Site {
-        self.outcome.tell(if is_ok { Outcome::Ok } else { Outcome::Error });
+    fn seen(self, outcome: ReplyOutcome) -> Site {
+        self.outcome.tell(outcome);
         self.site
     }
 }
@@ -160,7 +160,7 @@ impl<T: Portable, E: Portable> ReplyTo<T, E> {
     fn answer_at(site: Site, result: Result<T, CallError<E>>) {
         match site {
             Site::Nobody => {}
-            Site::Watched(watched) => Self::answer_at(watched.seen(result.is_ok()), result),
+            Site::Watched(watched) => Self::answer_at(watched.seen(ReplyOutcome::of(&result)), result),
             Site::Held(site) => hold(Box::new(HeldReply { reply: Self::new(*site), result })),
             Site::Below(serial) => answer_below(serial, result),
             site if site.leaves_now() && fenced() => site.finish(Completion::Failed(Box::new(Doubt::Fenced.into()))),

@@ -196,6 +196,7 @@ fn reminders(node: &Here) -> Value {
         "ticks": counts.ticks.load(Ordering::Relaxed),
         "retries": counts.retries.load(Ordering::Relaxed),
         "refused": counts.hopeless.load(Ordering::Relaxed),
+        "failed": counts.failed.load(Ordering::Relaxed),
         "missed": counts.missed.load(Ordering::Relaxed),
     })
 }

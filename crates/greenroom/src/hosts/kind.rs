@@ -5,8 +5,8 @@ use std::task::Poll;
 
 use bytes::{Bytes, BytesMut};
 use greenroom_protocols::node::Instances;
-use greenroom_wire::EncodeError;
 use greenroom_wire::codec::DecodeError;
+use greenroom_wire::{EncodeError, Status};
 
 use super::packing;
 use super::state::States;
@@ -16,7 +16,7 @@ use crate::actor::error::Refusal;
 use crate::actor::interface::{Actor, Behaviour, Interface, MethodInfo, Options, Travels, Why};
 use crate::actor::reference::Ref;
 use crate::actor::reply::{AnyReply, CallName, CallSite, RuntimeEnd, Watcher, WireReply};
-use crate::intercept::{Outcome, OutcomeCell};
+use crate::intercept::{OutcomeCell, ReplyOutcome};
 use crate::reliable::hosted::Journaled;
 use crate::shard::calls::Completion;
 use crate::state::Saving;
@@ -58,8 +58,11 @@ impl ForeignReply {
     /// Ends the call.
     pub(super) fn finish_with(self, completion: Completion) {
         if let Some(outcome) = self.outcome {
-            let ok = matches!(completion, Completion::Wire { status: greenroom_wire::Status::Ok, .. });
-            outcome.tell(if ok { Outcome::Ok } else { Outcome::Error });
+            outcome.tell(match &completion {
+                Completion::Wire { status: Status::Ok, .. } => ReplyOutcome::Ok,
+                Completion::Wire { status: Status::ActorError, .. } => ReplyOutcome::OwnError,
+                _ => ReplyOutcome::Failure,
+            });
         }
         WireReply::finish(self.to, completion);
     }
@@ -100,7 +103,7 @@ impl AnyReply for ForeignReply {
     fn finish(self: Box<Self>, end: RuntimeEnd) {
         let Self { to, outcome } = *self;
         if let Some(outcome) = outcome {
-            outcome.tell(Outcome::Error);
+            outcome.tell(ReplyOutcome::Failure);
         }
         AnyReply::finish(Box::new(to), end);
     }

@@ -11,7 +11,7 @@ use crate::actor::key::{ActorId, Key};
 use crate::context::{Context, ContextError, TraceContext};
 use crate::shard::baggage::{Baggage, Load};
 
-pub(crate) use self::watch::{OutcomeCell, Watch};
+pub(crate) use self::watch::{OutcomeCell, ReplyOutcome, Watch};
 
 /// Sees the calls of a node: give one to [`Builder::intercept`](crate::Builder::intercept) or
 /// [`Builder::intercept_kind`](crate::Builder::intercept_kind).

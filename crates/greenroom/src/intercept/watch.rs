@@ -7,30 +7,56 @@ use std::time::Duration;
 use greenroom_world::Timestamp;
 
 use super::{CallInfo, End, Interceptor, Outcome};
-use crate::actor::error::Refusal;
+use crate::actor::error::{CallError, Refusal};
 use crate::actor::key::ActorId;
 use crate::context::TraceContext;
 use crate::shard::Shard;
 use crate::shard::baggage::Load;
 
-/// What a turn's caller was told, to be read when the turn is over.
+/// The outcomes that a turn's reply can have.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum ReplyOutcome {
+    Ok,
+    /// The method's own error.
+    OwnError,
+    /// A failure: an exception, a state that was not saved, a host that was lost.
+    Failure,
+}
+
+impl ReplyOutcome {
+    /// Returns the outcome of a turn that answered `result`.
+    pub(crate) fn of<T, E>(result: &Result<T, CallError<E>>) -> Self {
+        match result {
+            Ok(_) => Self::Ok,
+            Err(CallError::Actor(_)) => Self::OwnError,
+            Err(_) => Self::Failure,
+        }
+    }
+}
+
+/// What a turn's caller was told, to be read when the turn is over; 0 if nothing.
 #[derive(Clone, Default)]
 pub(crate) struct OutcomeCell(Arc<AtomicU8>);
 
 impl OutcomeCell {
-    pub(crate) fn tell(&self, outcome: Outcome) {
+    pub(crate) fn tell(&self, outcome: ReplyOutcome) {
         let byte = match outcome {
-            Outcome::Broken | Outcome::Refused => BROKEN,
-            Outcome::Ok => OK,
-            Outcome::Error => ERROR,
+            ReplyOutcome::Ok => OK,
+            ReplyOutcome::OwnError => OWN_ERROR,
+            ReplyOutcome::Failure => FAILURE,
         };
         self.0.store(byte, Ordering::Relaxed);
+    }
+
+    /// True if the turn has run to its end and answered, also by the method's own error; what it saves is saved then.
+    pub(crate) fn is_complete(&self) -> bool {
+        matches!(self.0.load(Ordering::Relaxed), OK | OWN_ERROR)
     }
 
     fn told(&self) -> Outcome {
         match self.0.load(Ordering::Relaxed) {
             OK => Outcome::Ok,
-            ERROR => Outcome::Error,
+            OWN_ERROR | FAILURE => Outcome::Error,
             _ => Outcome::Broken,
         }
     }
@@ -97,6 +123,6 @@ impl Drop for Watch {
     }
 }
 
-const BROKEN: u8 = 0;
 const OK: u8 = 1;
-const ERROR: u8 = 2;
+const OWN_ERROR: u8 = 2;
+const FAILURE: u8 = 3;

@@ -170,6 +170,8 @@ pub struct KindConfig {
     /// Whether the optimiser moves its actors. If nobody says it, those that travel and are placed freely: `balanced`, `random`,
     /// `local` or by a role.
     pub optimise: Option<bool>,
+    /// Attempts of a reminder's tick whose turns fail by an exception, the first one included; 3 by default.
+    pub retry: Option<u32>,
 }
 
 impl Default for Config {
@@ -292,6 +294,9 @@ pub(crate) mod seconds {
     }
 }
 
+/// Attempts of a reminder's tick whose turns fail by an exception, for kinds that do not say otherwise.
+const TICK_ATTEMPTS_DEFAULT: u32 = 3;
+
 impl Config {
     /// What other nodes are told to dial, for a node that listens at `bound`.
     pub(super) fn advertised(&self, bound: &str) -> String {
@@ -323,6 +328,11 @@ impl Config {
         let said = self.kinds.get(kind).and_then(|said| said.protocol.as_deref());
         let own = if own.is_empty() { PROTOCOL_DEFAULT } else { own };
         said.unwrap_or(own).to_owned()
+    }
+
+    /// Returns the attempts that the tick of a reminder of `kind` has whose turns fail by an exception, at least one.
+    pub(crate) fn tick_attempts(&self, kind: &str) -> u32 {
+        self.kinds.get(kind).and_then(|kind| kind.retry).unwrap_or(TICK_ATTEMPTS_DEFAULT).max(1)
     }
 
     /// The files of TLS at the HTTP door; `None` for a plain one.

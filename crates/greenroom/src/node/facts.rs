@@ -67,6 +67,7 @@ struct Gathering {
     busy_nanos: Vec<u64>,
     methods: BTreeMap<(&'static str, &'static str), Counted>,
     ticks_refused: Recent,
+    ticks_failed: Recent,
     doubtful: Recent,
     duplicates: Recent,
     saves: [Recent; 3],
@@ -107,6 +108,7 @@ impl Gathering {
             busy_nanos: Vec::new(),
             methods: BTreeMap::new(),
             ticks_refused: Recent::default(),
+            ticks_failed: Recent::default(),
             doubtful: Recent::default(),
             duplicates: Recent::default(),
             saves: Default::default(),
@@ -119,6 +121,7 @@ impl Gathering {
         let passed = now.since(std::mem::replace(&mut self.at, now));
         let view = here.view();
         self.ticks_refused.note(here.calendar().counts.hopeless.load(Ordering::Relaxed), passed);
+        self.ticks_failed.note(here.calendar().counts.failed.load(Ordering::Relaxed), passed);
         let saves = self.saves(here, passed);
         let mut clusters = Vec::new();
         if let Some(geo) = here.geo() {
@@ -137,6 +140,7 @@ impl Gathering {
             long_turns: here.gauges().iter().flat_map(|gauges| gauges.long_turns()).collect(),
             parked: here.journal().map_or(0, |_| here.reliable().parked.load(Ordering::Relaxed)),
             ticks_refused: self.ticks_refused.minute,
+            ticks_failed: (self.ticks_failed.minute, here.calendar().last_failed()),
             tick_late: tick_late(here),
             saves_slow: Share { all: saves[0], of_them: saves[1] },
             saves_in_conflict: Share { all: saves[0], of_them: saves[2] },

@@ -19,7 +19,12 @@ impl<A: Behaviour> Activation<A> {
 
     /// What follows an exclusive turn of a kind that saves by itself.
     pub(super) async fn turn_done(&self, actor: &mut A) {
-        match A::OPTIONS.saving {
+        self.save_by(A::OPTIONS.saving, actor).await;
+    }
+
+    /// Saves after an exclusive turn, as `saving` says.
+    pub(super) async fn save_by(&self, saving: Saving, actor: &mut A) {
+        match saving {
             Saving::Explicit => {}
             Saving::EachTurn => self.save_turn(actor).await,
             Saving::Every(period) => self.save_in(self.now() + period),

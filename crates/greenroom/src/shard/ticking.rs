@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::UNIX_EPOCH;
 
 use bytes::Bytes;
+use greenroom_protocols::reminders::TickRefusal;
 use greenroom_world::{LocalFuture, Timestamp};
 
 use super::activation::{Activation, Phase, decode, ticks};
@@ -20,7 +21,8 @@ use crate::actor::cx::Cx;
 use crate::actor::error::Refusal;
 use crate::actor::interface::{Behaviour, Interface, Message};
 use crate::actor::reference::Inner;
-use crate::actor::reply::{WireReply, refused};
+use crate::actor::reply::{Watcher, WireReply, refused};
+use crate::intercept::OutcomeCell;
 use crate::state::Saving;
 use crate::time::tick::{Tick, Ticked};
 
@@ -101,11 +103,11 @@ impl<A: Behaviour> Activation<A> {
 
     fn tick_turn(self: &Rc<Self>, shard: &Shard, access: Access, message: Message<A>, tick: Tick, ticket: Ticket) {
         let method = A::Interface::method(&message);
-        let message = self.occupy(shard, access, message);
+        let message = self.occupy(shard, access, message, A::OPTIONS.saving == Saving::EachTurn);
         let this = self.clone();
         let turn: LocalFuture = Box::pin(async move {
             let _ticket = ticket;
-            this.perform(access, message).await;
+            this.perform(access, message, A::OPTIONS.saving).await;
         });
         let baggage = Baggage { tick: Some(Box::new(Ticked { tick, registration: 0 })), ..Baggage::default() };
         let chain = Chain { link: Link::None, baggage: Some(Arc::new(baggage)) };
@@ -113,37 +115,41 @@ impl<A: Behaviour> Activation<A> {
         shard.begin_turn(self.clone(), Job { access, method }, Timestamp::NEVER, caller, turn);
     }
 
-    /// Begins the turn of a reminder's tick. It looks at the record before it runs, and does not run twice here.
+    /// Begins the turn of a reminder's tick. It looks at the record before it runs, does not run beside itself, and is done here once its
+    /// turn has ended and, where the kind saves, has saved: kinds that save later save at once after it.
     pub(super) fn begin_reminded(
         self: &Rc<Self>,
         shard: &Shard,
         access: Access,
-        message: Message<A>,
+        mut message: Message<A>,
         deadline: Timestamp,
         chain: Chain,
     ) {
         let Some(ticked) = chain.baggage.as_ref().and_then(|baggage| baggage.tick.as_deref().cloned()) else { return };
         self.last_used.set(ticks(shard.now()));
         let method = A::Interface::method(&message);
-        let mut message = self.occupy(shard, access, message);
+        let saving = match A::OPTIONS.saving {
+            Saving::Explicit => Saving::Explicit,
+            Saving::EachTurn | Saving::Every(_) => Saving::EachTurn,
+        };
+        let outcome = OutcomeCell::default();
+        A::Interface::reply(&mut message).watch(Watcher(outcome.clone()));
+        let mut message = self.occupy(shard, access, message, saving == Saving::EachTurn);
         let this = self.clone();
         let turn: LocalFuture = Box::pin(async move {
-            match may_tick(&this.cx, this.slot, &ticked).await {
+            match may_tick(&this.cx, this.slot, &ticked, outcome).await {
                 Err(refusal) => A::Interface::reply(&mut message).take().finish(refused(refusal)),
-                Ok(()) => {
-                    this.perform(access, message).await;
-                    has_ticked(this.slot, ticked);
-                }
+                Ok(_running) => this.perform(access, message, saving).await,
             }
         });
         let caller = Caller::Apart { chain, call: CallKey::NONE };
         shard.begin_turn(self.clone(), Job { access, method }, deadline, caller, turn);
     }
 
-    /// Enters a turn that is about to begin.
-    fn occupy(&self, shard: &Shard, access: Access, mut message: Message<A>) -> Message<A> {
+    /// Enters a turn that is about to begin. If `holds`, an exclusive turn's reply waits until its state is saved.
+    fn occupy(&self, shard: &Shard, access: Access, mut message: Message<A>, holds: bool) -> Message<A> {
         shard.count_turn(self.cx.id.kind, self.kind.place(), A::Interface::method(&message));
-        if access == Access::Exclusive && A::OPTIONS.saving == Saving::EachTurn {
+        if access == Access::Exclusive && holds {
             A::Interface::reply(&mut message).hold();
         }
         match access {
@@ -154,14 +160,12 @@ impl<A: Behaviour> Activation<A> {
     }
 
     #[expect(clippy::await_holding_refcell_ref, reason = "turns are admitted by the same rules as borrows")]
-    async fn perform(&self, access: Access, message: Message<A>) {
+    async fn perform(&self, access: Access, message: Message<A>, saving: Saving) {
         match access {
             Access::Exclusive => {
                 if let Some(actor) = &mut *self.actor.borrow_mut() {
                     actor.exclusive(&self.cx, message).await;
-                    if A::OPTIONS.saving != Saving::Explicit {
-                        self.turn_done(actor).await;
-                    }
+                    self.save_by(saving, actor).await;
                 }
             }
             Access::Read => {
@@ -173,13 +177,45 @@ impl<A: Behaviour> Activation<A> {
     }
 }
 
-/// Whether the turn of a reminder's tick may run; lets it know how late it is.
-async fn may_tick(cx: &Cx, slot: Slot, ticked: &Ticked) -> Result<(), Refusal> {
-    let node = &cx.port.node;
-    let ran = Shard::with(|shard| shard.is_some_and(|shard| shard.timers.borrow().has_ticked(slot, ticked)));
-    if ran {
-        return Err(Refusal::TickOver { ran });
+/// A reminder's tick whose turn runs. Dropped, it takes in how the turn has ended.
+struct RunningTick {
+    slot: Slot,
+    ticked: Ticked,
+    outcome: OutcomeCell,
+    /// True if the tick is done whatever its turn's outcome, as only a test has it.
+    ignores_outcome: bool,
+}
+
+impl RunningTick {
+    /// Notes that the tick's turn begins.
+    ///
+    /// # Errors
+    /// [`Refusal::TickOver`]: the tick is done here, or runs here now.
+    fn begin(cx: &Cx, slot: Slot, ticked: &Ticked, outcome: OutcomeCell) -> Result<Self, Refusal> {
+        let begun =
+            Shard::with(|shard| shard.map_or(Ok(()), |shard| shard.timers.borrow_mut().begin_tick(slot, ticked)));
+        begun.map_err(|refusal| Refusal::TickOver { ran: refusal == TickRefusal::Done })?;
+        let ignores_outcome = !cx.port.node.config().checks.tick_outcome;
+        Ok(Self { slot, ticked: ticked.clone(), outcome, ignores_outcome })
     }
+}
+
+impl Drop for RunningTick {
+    fn drop(&mut self) {
+        let is_done = self.outcome.is_complete() || self.ignores_outcome;
+        // Elsewhere than on its shard a turn is dropped only when the node is torn down.
+        Shard::with(|shard| {
+            if let Some(shard) = shard {
+                shard.timers.borrow_mut().end_tick(self.slot, &self.ticked, is_done);
+            }
+        });
+    }
+}
+
+/// Begins the tick of a reminder if its turn may run, and lets the turn know how late it is.
+async fn may_tick(cx: &Cx, slot: Slot, ticked: &Ticked, outcome: OutcomeCell) -> Result<RunningTick, Refusal> {
+    let node = &cx.port.node;
+    let running = RunningTick::begin(cx, slot, ticked, outcome)?;
     let is_to_check = node.config().checks.tick_check;
     #[cfg(feature = "rehearsal")]
     let is_to_check = is_to_check && !Shard::with(|shard| shard.is_some_and(|shard| shard.comes_again(ticked)));
@@ -187,7 +223,7 @@ async fn may_tick(cx: &Cx, slot: Slot, ticked: &Ticked) -> Result<(), Refusal> {
         match node.is_due(&cx.id, ticked).await {
             Ok(true) if !node.fence_open() => return Err(Refusal::Fenced),
             Ok(true) => {}
-            Ok(false) => return Err(Refusal::TickOver { ran }),
+            Ok(false) => return Err(Refusal::TickOver { ran: false }),
             Err(reason) => return Err(Refusal::Unreachable { node: "with the store of reminders".into(), reason }),
         }
     }
@@ -201,16 +237,8 @@ async fn may_tick(cx: &Cx, slot: Slot, ticked: &Ticked) -> Result<(), Refusal> {
                 Ok::<(), Refusal>(())
             })
         })
-    })
-}
-
-/// Notes that it has run here.
-fn has_ticked(slot: Slot, ticked: Ticked) {
-    Shard::with(|shard| {
-        if let Some(shard) = shard {
-            shard.timers.borrow_mut().ticked(slot, ticked);
-        }
-    });
+    })?;
+    Ok(running)
 }
 
 /// Ticks that one look at the clock may begin.

@@ -1,11 +1,12 @@
 //! The timers of a shard's activations.
 
 use std::cell::Cell;
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
+use greenroom_protocols::reminders::{TickLog, TickRefusal};
 use greenroom_world::Timestamp;
 
 use super::{Shard, Slot};
@@ -32,8 +33,8 @@ pub(super) struct Timers {
     waiting: BTreeSet<(Timestamp, u64)>,
     /// The timers of each activation, by its slot.
     owned: BTreeMap<(u32, u32), Vec<u64>>,
-    /// The ticks of reminders whose turns have run on each activation: none of them runs there twice.
-    reminded: BTreeMap<(u32, u32), VecDeque<Ticked>>,
+    /// The ticks of reminders on each activation.
+    reminded: BTreeMap<(u32, u32), TickLog<Reminded>>,
     /// The numbers of those that have names, by their activation's slot.
     named: BTreeMap<(u32, u32, String), u64>,
     last: u64,
@@ -58,6 +59,21 @@ enum Phase {
     Out,
     /// It has ticked its only time.
     Spent,
+}
+
+/// The name of a reminder's tick on its activation.
+#[derive(PartialEq)]
+struct Reminded {
+    reminder: Option<String>,
+    registration: u64,
+    due: SystemTime,
+}
+
+impl Reminded {
+    fn of(ticked: &Ticked) -> Self {
+        let Ticked { tick, registration } = ticked;
+        Self { reminder: tick.reminder.clone(), registration: *registration, due: tick.due }
+    }
 }
 
 /// A tick on its way. Dropped, it says that its turn is over, or never was.
@@ -140,23 +156,21 @@ impl Timers {
         }
     }
 
-    /// Whether a reminder's tick has had its turn on the activation in `slot`.
-    pub(super) fn has_ticked(&self, slot: Slot, ticked: &Ticked) -> bool {
-        let same = |known: &Ticked| {
-            let (tick, other) = (&known.tick, &ticked.tick);
-            (known.registration, &tick.reminder, tick.due) == (ticked.registration, &other.reminder, other.due)
-        };
-        self.reminded.get(&(slot.index, slot.generation)).is_some_and(|known| known.iter().any(same))
+    /// Notes that the turn of a reminder's tick begins on the activation in `slot`.
+    ///
+    /// # Errors
+    /// [`TickRefusal`]: it must not begin.
+    pub(super) fn begin_tick(&mut self, slot: Slot, ticked: &Ticked) -> Result<(), TickRefusal> {
+        self.reminded.entry((slot.index, slot.generation)).or_default().begin(Reminded::of(ticked))
     }
 
-    /// A reminder's tick has had its turn.
-    pub(super) fn ticked(&mut self, slot: Slot, ticked: Ticked) {
-        let known = self.reminded.entry((slot.index, slot.generation)).or_default();
-        known.retain(|known| known.tick.reminder != ticked.tick.reminder);
-        if known.len() >= REMINDED_MAX {
-            known.pop_front();
+    /// Notes that the turn of a reminder's tick is over, and whether the tick is done.
+    pub(super) fn end_tick(&mut self, slot: Slot, ticked: &Ticked, is_done: bool) {
+        // An activation that has ended remembers nothing.
+        if let Some(log) = self.reminded.get_mut(&(slot.index, slot.generation)) {
+            let tick = Reminded::of(ticked);
+            log.end(tick, is_done, |done| done.reminder == ticked.tick.reminder);
         }
-        known.push_back(ticked);
     }
 
     /// When something is next due.
@@ -281,8 +295,6 @@ impl Drop for Ticket {
 
 /// Timers that one activation may have.
 const TIMERS_MAX: usize = 256;
-/// Ticks of reminders that an activation remembers, each of another name.
-const REMINDED_MAX: usize = 64;
 /// Time after which a tick is tried again that was kept from its turn.
 const PAUSE: Duration = Duration::from_millis(100);
 

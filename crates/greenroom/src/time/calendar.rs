@@ -14,7 +14,7 @@ use greenroom_world::BoxFuture;
 use tokio::sync::Notify;
 
 use super::deliver::is_still_due;
-use super::rows::Keys;
+use super::rows::{Keys, ReminderId};
 use super::tick::Ticked;
 use crate::actor::key::ActorId;
 use crate::here::Here;
@@ -29,6 +29,8 @@ pub(crate) struct Calendar {
     /// Whether this node knows that the cluster has had reminders.
     used: AtomicBool,
     pub(crate) counts: Counts,
+    /// The reminder whose tick was given up last.
+    last_failed: Mutex<String>,
 }
 
 /// Numbers for the status and the metrics.
@@ -38,10 +40,12 @@ pub(crate) struct Counts {
     pub(crate) ranges: AtomicU64,
     /// Reminders in memory.
     pub(crate) loaded: AtomicU64,
-    /// Ticks whose turns have run.
+    /// Ticks that are done.
     pub(crate) ticks: AtomicU64,
     /// Ticks that were refused for good.
     pub(crate) hopeless: AtomicU64,
+    /// Ticks that have failed in all their attempts.
+    pub(crate) failed: AtomicU64,
     /// Tries of a tick that have to be repeated.
     pub(crate) retries: AtomicU64,
     /// Due times that were missed and folded into a later tick.
@@ -69,7 +73,27 @@ impl Calendar {
             there_is_news: Notify::new(),
             used: AtomicBool::new(false),
             counts: Counts::default(),
+            last_failed: Mutex::default(),
         }
+    }
+
+    /// Takes in that a tick has failed in all its attempts, and is given up.
+    pub(super) fn report_failed(&self, of: &ReminderId, attempts: u32) {
+        let ReminderId { kind, key, name } = of;
+        tracing::error!(
+            kind,
+            key,
+            reminder = name,
+            attempts,
+            "a reminder's tick has failed in all its attempts and is given up; the log of its actor's node or host says why"
+        );
+        self.counts.failed.fetch_add(1, Ordering::Relaxed);
+        *self.last_failed.lock().unwrap_or_else(PoisonError::into_inner) = format!("{name:?} of {kind}/{key}");
+    }
+
+    /// Returns the reminder whose tick was given up last; empty if none was.
+    pub(crate) fn last_failed(&self) -> String {
+        self.last_failed.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     pub(crate) fn keys(&self) -> &Keys {
@@ -170,9 +194,10 @@ impl Part for Calendar {
         for (name, help, count) in [
             ("greenroom_reminder_ranges", "Ranges of reminders that this node keeps.", &counts.ranges),
             ("greenroom_reminders_loaded", "Reminders in memory: those that are due soon.", &counts.loaded),
-            ("greenroom_reminder_ticks_total", "Ticks whose turns have run.", &counts.ticks),
+            ("greenroom_reminder_ticks_total", "Ticks that are done.", &counts.ticks),
             ("greenroom_reminder_retries_total", "Ticks that had to be sent again.", &counts.retries),
             ("greenroom_reminder_refused_total", "Ticks refused for good.", &counts.hopeless),
+            ("greenroom_reminder_failed_total", "Ticks given up as they failed in all attempts.", &counts.failed),
             ("greenroom_reminder_missed_total", "Due times folded into later ticks.", &counts.missed),
         ] {
             figures.count(name, help, count.load(Ordering::Relaxed));

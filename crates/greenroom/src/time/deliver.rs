@@ -59,11 +59,12 @@ pub(super) async fn deliver(node: &Arc<Here>, of: &ReminderId, record: &Record<P
         ended = receiver => ended,
         () = late => return Delivered::Again,
     };
+    let attempts_max = node.config().tick_attempts(&of.kind);
     let how = match ended {
         Err(_) => Delivered::Lost,
         Ok(Completion::Value(_) | Completion::Wire { status: Status::Ok | Status::ActorError, .. }) => Delivered::Ran,
-        Ok(Completion::Wire { payload, .. }) => judge(&reply::failure(&payload)),
-        Ok(Completion::Failed(failure)) => judge(&failure),
+        Ok(Completion::Wire { payload, .. }) => judge(&reply::failure(&payload), attempts_max),
+        Ok(Completion::Failed(failure)) => judge(&failure, attempts_max),
     };
     if how == Delivered::Hopeless { hopeless(of, &plan.0.method) } else { how }
 }
@@ -81,11 +82,13 @@ fn hopeless(of: &ReminderId, method: &str) -> Delivered {
     Delivered::Hopeless
 }
 
-fn judge(failure: &Failure) -> Delivered {
+/// Returns how a tick's call has ended that got no reply of its method. A tick that fails by an exception has `attempts_max` attempts; one
+/// whose host was lost, or whose state was not saved, is sent again until it is done.
+fn judge(failure: &Failure, attempts_max: u32) -> Delivered {
     match failure {
-        Failure::Refused(Refusal::TickOver { ran: true }) | Failure::Unknown(Doubt::Panicked { .. }) => Delivered::Ran,
-        // A reliable actor's turn has run as often as it is tried.
-        Failure::Refused(Refusal::NotCommitted { .. }) => Delivered::Ran,
+        Failure::Refused(Refusal::TickOver { ran: true }) => Delivered::Ran,
+        Failure::Unknown(Doubt::Panicked { .. } | Doubt::Unreadable { .. })
+        | Failure::Refused(Refusal::NotCommitted { .. }) => Delivered::Failed { attempts_max },
         Failure::Refused(Refusal::TickOver { ran: false }) => Delivered::Gone,
         Failure::Refused(Refusal::Invalid { .. } | Refusal::InvalidKey { .. }) => Delivered::Hopeless,
         Failure::Refused(

@@ -204,6 +204,10 @@ impl Hands {
                 let removed = self.store.delete(&keys.record(&of), &rows::version(&expected), timeout).await;
                 Event::Written { work, applied: removed.is_ok() }
             }
+            Action::ReportFailed { of, attempts } => {
+                self.node.calendar().report_failed(&of, attempts);
+                Event::Tick
+            }
             Action::DropHint { work, hint: HintName { at, tag } } => {
                 let dropped = self.store.delete(&keys.hint(range, at), &rows::version(&tag), timeout).await;
                 let gone = dropped.as_ref().map_or_else(StoreError::is_conflict, |()| true);
@@ -255,7 +259,9 @@ impl Hands {
                 counts.missed.fetch_add(fold.missed, Ordering::Relaxed);
             }
             Delivered::Hopeless => _ = counts.hopeless.fetch_add(1, Ordering::Relaxed),
-            Delivered::Again | Delivered::Lost => _ = counts.retries.fetch_add(1, Ordering::Relaxed),
+            Delivered::Again | Delivered::Lost | Delivered::Failed { .. } => {
+                _ = counts.retries.fetch_add(1, Ordering::Relaxed)
+            }
             Delivered::Gone => {}
         }
         how
@@ -270,6 +276,7 @@ fn failed(action: Act) -> Event<ReminderId, Planned> {
         Action::Deliver { work, .. } => Event::Delivered { work, how: Delivered::Lost },
         Action::CreateHint { work, .. } => Event::HintCreated { work, hint: None },
         Action::Write { work, .. } | Action::Remove { work, .. } => Event::Written { work, applied: false },
+        Action::ReportFailed { .. } => Event::Tick,
         Action::DropHint { work, .. } => Event::Dropped { work, gone: false },
     }
 }

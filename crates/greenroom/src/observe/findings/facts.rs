@@ -25,6 +25,8 @@ pub(crate) struct Facts {
     pub(crate) parked: u64,
     /// Ticks of reminders that were refused for good in the last minute, about.
     pub(crate) ticks_refused: f64,
+    /// Ticks of reminders that failed in all their attempts in the last minute, about, and the reminder that did so last.
+    pub(crate) ticks_failed: (f64, String),
     /// How late the tick of a reminder is that is late longest.
     pub(crate) tick_late: Duration,
     /// Saves of states of the last minute, about, and those that took over a second.

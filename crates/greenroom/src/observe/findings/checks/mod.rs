@@ -16,6 +16,7 @@ mod method_failing;
 mod no_host;
 mod operations_refused;
 mod parked;
+mod reminders_failed;
 mod reminders_late;
 mod reminders_refused;
 mod saves_in_conflict;
@@ -46,6 +47,7 @@ pub(super) const CHECKS: &[Check] = &[
     no_host::CHECK,
     operations_refused::CHECK,
     parked::CHECK,
+    reminders_failed::CHECK,
     reminders_late::CHECK,
     reminders_refused::CHECK,
     saves_in_conflict::CHECK,
