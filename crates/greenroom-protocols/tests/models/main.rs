@@ -13,6 +13,7 @@ mod directory;
 mod exchange;
 mod gsi;
 mod host;
+mod host_reminders;
 mod membership;
 mod passage;
 mod reminders;
