@@ -12,7 +12,7 @@ use greenroom_protocols::delivery::{
 use greenroom_protocols::reminders::Wall;
 use greenroom_protocols::time::Timestamp;
 use greenroom_reliable::fields::{Field, Register};
-use greenroom_reliable::ledger::{FieldChanges, Ledger, Name, Outcome as Written, Place, TurnChanges};
+use greenroom_reliable::ledger::{FieldChanges, Ledger, Name, Outcome as Written, OwnerProcess, Place, TurnChanges};
 use greenroom_store::Journal;
 use greenroom_store::memory::MemoryStore;
 use greenroom_store_sqlite::SqliteStore;
@@ -87,7 +87,7 @@ impl World {
     /// A node takes a partition over; whoever had it never hears of it.
     async fn take_over(&mut self, partition: u32) {
         let place = Place::new("bank", PartitionId(partition));
-        let taken = Ledger::take(self.journal.clone(), place, "somebody", Wall(1), BY).await;
+        let taken = Ledger::take(self.journal.clone(), place, SOMEBODY, Wall(1), BY).await;
         let (ledger, recovered) = taken.expect("the journal works");
         let mut actions = Vec::new();
         let now = (self.time(), Wall(0));
@@ -129,6 +129,7 @@ impl World {
                     owner.accounts.remove(&actor);
                     continue;
                 }
+                Action::Admit { turn, .. } => Event::Admitted(turn),
                 Action::Run { turn, envelope } => Event::Ended { turn, outcome: owner.turn(turn, envelope).await },
                 Action::Commit(commit) => {
                     let written = owner.ledger.commit(&commit, &owner.changes).await;
@@ -278,7 +279,7 @@ async fn money_is_moved_once(journal: Arc<dyn Journal>, seed: u64) {
     let (mut money, mut transfers) = (0, 0);
     for account in &accounts {
         let place = Place::new("bank", PartitionId(partition_of(account)));
-        let taken = Ledger::take::<Account, Order>(journal.clone(), place, "auditor", Wall(1), BY).await;
+        let taken = Ledger::take::<Account, Order>(journal.clone(), place, SOMEBODY, Wall(1), BY).await;
         let fields = taken.expect("the journal works").0.fields(account).await.expect("the journal works");
         let (mut balance, mut count) = (Register::new(START), Register::new(0_u64));
         for (name, entries) in fields {
@@ -308,6 +309,7 @@ async fn whatever_crashes_money_is_moved_exactly_once_on_sqlite() {
 }
 
 const BY: Duration = Duration::from_secs(10);
+const SOMEBODY: OwnerProcess<'static> = OwnerProcess { name: "somebody", number: 1 };
 const PARTITIONS: u32 = 3;
 const START: u64 = 1_000_000;
 const TRANSFERS: u64 = 120;

@@ -29,7 +29,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
     ),
     mutant(
         "a parked message that fails again is let go",
-        "turns.rs",
+        "attempts.rs",
         "(None, Source::Parked(slot)) => Effect::Parked(slot, error),",
         "(None, Source::Parked(slot)) if !mutated!() => Effect::Parked(slot, error),",
     ),
@@ -90,8 +90,8 @@ pub(super) const MUTANTS: &[Mutant] = &[
     mutant(
         "a message that waits again forgets its attempts",
         "mailbox.rs",
-        "Source::Queue(slot) => _ = self.failures.insert(slot, item.attempts),",
-        "Source::Queue(slot) => _ = self.failures.insert(slot, if mutated!() { 0 } else { item.attempts }),",
+        "Source::Queue(slot) => _ = self.failures.insert(slot, (item.attempts, item.deaths)),",
+        "Source::Queue(slot) => _ = self.failures.insert(slot, if mutated!() { (0, 0) } else { (item.attempts, item.deaths) }),",
     ),
     mutant(
         "who was refused for want of room hears nothing when there is room",
@@ -165,5 +165,29 @@ pub(super) const MUTANTS: &[Mutant] = &[
         "answers.rs",
         "let holders = self.open_holders.all().collect();",
         "let holders = self.open_holders.all().filter(|_| !mutated!()).collect();",
+    ),
+    mutant(
+        "an attempt of a process that is gone counts no death",
+        "attempts.rs",
+        "let died = attempt.process.is_some_and(|other| other != *process);",
+        "let died = attempt.process.is_some_and(|other| other != *process && !mutated!());",
+    ),
+    mutant(
+        "suspects never run alone",
+        "attempts.rs",
+        "let alone = item.deaths >= TOGETHER_MAX ||",
+        "let alone = !mutated!() && item.deaths >= TOGETHER_MAX || !mutated!() &&",
+    ),
+    mutant(
+        "a message that was sent to an earlier owner is no suspect",
+        "partition.rs",
+        "number <= sent_before)",
+        "number <= sent_before && !mutated!())",
+    ),
+    mutant(
+        "the turn of a suspect begins before its attempt is recorded",
+        "attempts.rs",
+        "if is_written {",
+        "if is_written || mutated!() {",
     ),
 ];

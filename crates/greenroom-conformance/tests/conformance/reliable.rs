@@ -2,6 +2,7 @@
 
 mod alarms;
 mod keys;
+mod poison;
 mod pool_server;
 #[expect(unreachable_pub, reason = "an example shows what a crate of one's own would say")]
 #[path = "../../../greenroom/examples/pool_server/actors.rs"]
@@ -123,7 +124,7 @@ fn cluster(sim: &Sim, journal: &SimStore, trial: Trial) -> Cluster {
         let builder = builder.register::<Account>().register::<Words>().register::<Highest>();
         let builder = builder.register::<pools::Pool>().register::<pools::Resource>().register::<pools::Provider>();
         let builder = builder.register::<alarms::Alarm>().register::<alarms::Bell>();
-        let builder = builder.register::<keys::Till>();
+        let builder = builder.register::<keys::Till>().register::<poison::Fuse>();
         builder.journal_store(journal.journal_seen_by(name)).configure(|config| {
             config.reliable.partitions = PARTITIONS;
             config.store_timeout = Duration::from_secs(1);

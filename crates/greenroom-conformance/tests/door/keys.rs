@@ -7,7 +7,7 @@ use bytes::Bytes;
 use greenroom::prelude::*;
 use greenroom_protocols::delivery::{Commit, CommitId, Envelope, Lane, PartitionId, Write};
 use greenroom_protocols::reminders::Wall;
-use greenroom_reliable::ledger::{Ledger, Name, Outcome, Place};
+use greenroom_reliable::ledger::{Ledger, Name, Outcome, OwnerProcess, Place};
 use greenroom_store::Store;
 use greenroom_store::memory::MemoryStore;
 use serde::{Deserialize, Serialize};
@@ -223,8 +223,15 @@ enum Body {
 async fn a_committed_message_for_a_key_that_names_no_actor_is_parked_at_once() {
     let journal = Arc::new(MemoryStore::new());
     let place = Place::new("greenroom", PartitionId(0));
-    let (ledger, _) =
-        Ledger::take::<Named, Body>(journal.clone(), place, "an older program", Wall(1), BY).await.unwrap();
+    let (ledger, _) = Ledger::take::<Named, Body>(
+        journal.clone(),
+        place,
+        OwnerProcess { name: "an older program", number: 1 },
+        Wall(1),
+        BY,
+    )
+    .await
+    .unwrap();
     let to = Named { kind: "reader".to_owned(), key: "k".repeat(900) };
     let body = Body::Call { method: "read".to_owned(), arguments: vec![1, 1, 0x90] };
     let envelope = Envelope { from: None, to, birth: None, creates: false, call: None, body }.into();

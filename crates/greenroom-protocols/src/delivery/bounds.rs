@@ -38,10 +38,11 @@ impl<A, M> Wire<A, M> {
         };
         let message = |envelope: &Sealed<A, M>| envelope.birth.map_or(Ok(()), |birth| exists(birth.by));
         match self {
-            Self::Batch(Batch { from, floor, first, messages, .. }) => {
+            Self::Batch(Batch { from, floor, first, messages, sent_before, .. }) => {
                 exists(*from)?;
                 number(*floor)?;
                 number(*first)?;
+                sent_before.map_or(Ok(()), number)?;
                 messages.iter().try_for_each(|(at, envelope)| number(*at).and_then(|()| message(envelope)))
             }
             Self::Reply(Reply { from, low, above, expected, limit, .. }) => {

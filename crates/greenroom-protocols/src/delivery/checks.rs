@@ -28,6 +28,8 @@ pub struct Checks {
     pub parking: bool,
     /// A parked message is one operator's at a time.
     pub parked_once: bool,
+    /// Deaths during a turn are counted before it begins again, and a message that has caused several is parked.
+    pub counted_deaths: bool,
     /// Nothing is sent above the receiver's limit (R7).
     pub credit: bool,
     /// Replies to, and by, earlier owners are dropped.
@@ -53,6 +55,7 @@ impl Default for Checks {
             life: true,
             parking: true,
             parked_once: true,
+            counted_deaths: true,
             credit: true,
             reply_epoch: true,
             pages_rest: true,

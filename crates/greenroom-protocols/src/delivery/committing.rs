@@ -3,11 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::answers;
+use super::attempts::AttemptChanges;
 use super::mailbox::{Effect, Item, Ready};
 use super::timers::{Place, name_of};
 use super::{
-    Action, Answer, Bundle, Commit, CommitId, Deferred, Delivery, Destination, Envelope, Lane, Leaves, Life, Parked,
-    Partition, PartitionId, Presence, Sealed, Slot, Source, Timer, Wire, Write,
+    Action, Answer, Bundle, Commit, CommitId, DeadLetter, Deferred, Delivery, Destination, Envelope, Lane, Leaves,
+    Life, Parked, Partition, PartitionId, Presence, Sealed, Slot, Source, Timer, TurnId, Wire, Write,
 };
 use crate::time::Timestamp;
 
@@ -19,6 +20,8 @@ type Numbers = BTreeMap<(PartitionId, Life), BTreeSet<u64>>;
 pub(super) struct Flight<A, M> {
     pub(super) id: CommitId,
     batch: Vec<Ready<A, M>>,
+    /// Turns of suspects that begin when it is applied.
+    begins: Vec<TurnId>,
     drafts: Draft<A, M>,
 }
 
@@ -42,6 +45,7 @@ struct Draft<A, M> {
     bundle: Option<(u64, Bundle)>,
     /// Answers of an earlier program that go.
     outdated: Vec<String>,
+    attempts: AttemptChanges,
     /// What leaves without a number.
     singles: Vec<(PartitionId, Sealed<A, M>)>,
 }
@@ -61,6 +65,7 @@ impl<A, M> Draft<A, M> {
             answers: Vec::new(),
             bundle: None,
             outdated: Vec::new(),
+            attempts: AttemptChanges::new(),
             singles: Vec::new(),
         }
     }
@@ -72,7 +77,8 @@ impl<A: Clone + Ord, M: Clone> Partition<A, M> {
         if self.stopped || self.flight.is_some() {
             return;
         }
-        if self.ready.is_empty() && !self.timers.is_due() && !self.answers.has_work(now) {
+        let is_idle = self.ready.is_empty() && !self.timers.is_due();
+        if is_idle && !self.answers.has_work(now) && !self.attempts.has_work() {
             return;
         }
         if !self.config.checks.commit_closes && self.sender.backlog().any(|(_, backlog, _)| backlog > 0) {
@@ -107,11 +113,15 @@ impl<A: Clone + Ord, M: Clone> Partition<A, M> {
             self.draft(now, &due, &mut draft);
             batch.push(due);
         }
+        let mut begins = Vec::new();
         if self.suspects == 0 {
             let room = self.config.operations_max.saturating_sub(operations);
+            begins = self.draft_attempts(room, &mut draft.attempts);
+            let room = room.saturating_sub(draft.attempts.len());
             draft.outdated = self.answers.outdated(now, room.min(OUTDATED_MAX));
         }
-        if batch.is_empty() && draft.bundle.is_none() && draft.outdated.is_empty() {
+        let is_empty = draft.bundle.is_none() && draft.outdated.is_empty() && draft.attempts.is_empty();
+        if batch.is_empty() && is_empty {
             return;
         }
         self.draft_tombstones(&mut draft);
@@ -122,7 +132,7 @@ impl<A: Clone + Ord, M: Clone> Partition<A, M> {
         if !self.config.checks.send_after_commit {
             self.sender.committed(now, std::mem::take(&mut draft.appends), out);
         }
-        self.flight = Some(Flight { id, batch, drafts: draft });
+        self.flight = Some(Flight { id, batch, begins, drafts: draft });
     }
 
     /// What holds when no commit is under way; looked at before each commit, as it looks at every message.
@@ -157,7 +167,9 @@ impl<A: Clone + Ord, M: Clone> Partition<A, M> {
 
     /// Takes in that a commit is applied: now its messages leave, its receipts are acknowledged, its calls answered.
     pub(super) fn committed(&mut self, now: Timestamp, id: CommitId, out: &mut Vec<Action<A, M>>) {
-        let Some(Flight { batch, drafts: draft, .. }) = self.flight.take_if(|flight| flight.id == id) else { return };
+        let Some(Flight { batch, begins, drafts: draft, .. }) = self.flight.take_if(|flight| flight.id == id) else {
+            return;
+        };
         self.suspects -= self.suspects.min(batch.len());
         for (actor, presence) in &draft.presences {
             match presence.filter(|presence| presence.halted) {
@@ -168,6 +180,7 @@ impl<A: Clone + Ord, M: Clone> Partition<A, M> {
         self.answers.committed(draft.bundle, draft.answers, &draft.outdated);
         self.timers.committed(draft.timers);
         self.lot.committed(draft.parked);
+        self.attempts_committed(begins, draft.attempts, out);
         self.sender.committed(now, draft.appends, out);
         out.extend(draft.singles.into_iter().map(|(to, envelope)| Action::Send { to, wire: Wire::Single(envelope) }));
         let mut actors = BTreeSet::new();
@@ -196,14 +209,17 @@ impl<A: Clone + Ord, M: Clone> Partition<A, M> {
     /// Takes in that a commit was refused for a reason in itself: it is tried in halves, down to the one message that is to
     /// blame (R6).
     pub(super) fn aborted(&mut self, now: Timestamp, id: CommitId, error: String, out: &mut Vec<Action<A, M>>) {
-        let Some(Flight { mut batch, drafts: draft, .. }) = self.flight.take_if(|flight| flight.id == id) else {
+        let Some(Flight { mut batch, begins, drafts: draft, .. }) = self.flight.take_if(|flight| flight.id == id)
+        else {
             return;
         };
         // What the answers want for themselves may be to blame: the messages are tried without it.
-        let alone = draft.bundle.is_none() && draft.outdated.is_empty();
-        if !alone {
+        let is_plain = draft.bundle.is_none() && draft.outdated.is_empty();
+        if !is_plain {
             self.answers.refused(now);
         }
+        let alone = is_plain && begins.is_empty();
+        self.attempts_refused(now, begins, is_plain && batch.is_empty());
         let count = batch.len();
         match batch.pop() {
             Some(only) if count == 1 && alone => {
@@ -234,6 +250,7 @@ impl<A: Clone + Ord, M: Clone> Partition<A, M> {
             Source::Uncounted | Source::Output { .. } => {}
         }
         let call = ready.item.envelope.call.as_ref().filter(|call| call.recorded);
+        self.draft_outcome(&ready.item.source, &mut draft.attempts);
         match &ready.effect {
             Effect::Done { effects, presence, dropped } => {
                 for outgoing in &effects.sends {
@@ -251,6 +268,9 @@ impl<A: Clone + Ord, M: Clone> Partition<A, M> {
                     draft.presences.insert(actor.clone(), Some(*presence));
                 }
                 draft.queues.extend(dropped.iter().map(|(slot, _)| ((*slot, actor.clone()), None)));
+                for (slot, _) in dropped {
+                    self.draft_outcome(&Source::Queue(*slot), &mut draft.attempts);
+                }
                 let recorded =
                     call.map(|call| self.answers.draft(now, call, effects.answer.clone(), effects.answer_bytes));
                 draft.answers.extend(recorded);
@@ -360,6 +380,10 @@ impl<A: Clone + Ord, M: Clone> Partition<A, M> {
                 .map(|(number, draft)| Write::Record { number, recorded: draft.recorded.clone() }),
         );
         writes.extend(draft.outdated.iter().cloned().map(Write::Forget));
+        writes.extend(draft.attempts.iter().map(|(place, attempt)| match attempt {
+            Some(attempt) => Write::Attempt(attempt.clone()),
+            None => Write::EndAttempt(place.clone()),
+        }));
         writes
     }
 
@@ -368,7 +392,7 @@ impl<A: Clone + Ord, M: Clone> Partition<A, M> {
         let envelope = ready.item.envelope;
         let answer = match ready.effect {
             Effect::Done { effects, dropped, .. } => {
-                let why = super::DeadLetter::Halted;
+                let why = DeadLetter::Halted;
                 for (_, envelope) in dropped {
                     self.answer(&envelope, Answer::NoActor, out);
                     out.push(Action::DeadLetter { envelope, why });
@@ -379,7 +403,10 @@ impl<A: Clone + Ord, M: Clone> Partition<A, M> {
             Effect::Failed(error) => Answer::Failed(error),
             Effect::Dropped(why) => {
                 out.push(Action::DeadLetter { envelope: envelope.clone(), why });
-                Answer::NoActor
+                match why {
+                    DeadLetter::Dropped => Answer::Failed("an operator has dropped the call".to_owned()),
+                    DeadLetter::Halted | DeadLetter::Exists | DeadLetter::NoRoom => Answer::NoActor,
+                }
             }
         };
         self.answer(&envelope, answer, out);
@@ -406,8 +433,8 @@ fn size<A, M>(ready: &Ready<A, M>) -> (usize, usize) {
     }
 }
 
-/// Receipt, presence (a record and its removal elsewhere), own queue, recorded answer.
-const OPERATIONS_BESIDE: usize = 5;
+/// Receipt, presence (a record and its removal elsewhere), own queue, recorded answer, attempt.
+const OPERATIONS_BESIDE: usize = 6;
 /// The timer itself, the message, and the mark of its lane.
 const OPERATIONS_OF_A_TIMER: usize = 3;
 /// Answers of an earlier program that one commit removes at most: in small steps.

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     Birth, Call, Commit, CommitId, Deferred, Delivery, Epoch, Lane, Life, OutOfBounds, Parked, PartitionId, Presence,
-    Recorded, Sealed, Timer, TurnId, Wire,
+    Recorded, Sealed, Timer, TurnId, WaitingPlace, Wire,
 };
 
 /// What happened to a partition that this node owns.
@@ -46,6 +46,8 @@ pub enum Event<A, M> {
         /// The one with this key, if there is one; or why it cannot be read, now or ever.
         found: Result<Option<Recorded<M>>, String>,
     },
+    /// The node can run a turn for which it had to be asked with [`Action::Admit`].
+    Admitted(TurnId),
     /// A turn has ended.
     Ended {
         /// The turn.
@@ -95,6 +97,16 @@ pub enum Event<A, M> {
     Retry(Parked<A, M>),
     /// An operator drops a parked message. Nothing happens unless it [is there](super::Partition::is_parked).
     Drop(Parked<A, M>),
+    /// An operator drops a message that waits for its turn, or whose turn does not end. Nothing happens unless it
+    /// [is there](super::Partition::waits_at).
+    DropWaiting {
+        /// The actor.
+        actor: A,
+        /// The place of the message.
+        place: WaitingPlace,
+        /// The message, if the journal holds it in the actor's own queue.
+        stored: Option<Sealed<A, M>>,
+    },
     /// The deadline came.
     Tick,
 }
@@ -108,6 +120,8 @@ pub enum Outcome<A, M> {
     Deferred,
     /// The handler failed, and has no effects.
     Failed(String),
+    /// The host in which it ran died, so it has no effects.
+    Died,
 }
 
 /// What a turn does besides changing its actor's fields.
@@ -189,6 +203,15 @@ pub enum Action<A, M> {
     Load(A),
     /// Forget the activation, and a turn of it that still runs: its fields are read again before its next turn.
     Reset(A),
+    /// Say [`Event::Admitted`] as soon as this node can run the turn of a suspect. It is not to begin before [`Action::Run`].
+    Admit {
+        /// The turn.
+        turn: TurnId,
+        /// The message.
+        envelope: Sealed<A, M>,
+        /// True if no other suspect of any partition may run at this node until the turn has ended.
+        alone: bool,
+    },
     /// Run a turn, and say [`Event::Ended`].
     Run {
         /// The turn.

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use super::{DeadLetter, Effects, Leaves, Presence, Sealed, Slot, Source, TurnId};
+use super::{DeadLetter, Effects, Leaves, Presence, Sealed, Slot, Source, TurnId, WaitingPlace};
 
 /// A message that waits for its turn, or whose turn waits for its commit.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -13,6 +13,8 @@ pub(super) struct Item<A, M> {
     pub(super) leaves: Option<Leaves>,
     /// How often its turn has failed.
     pub(super) attempts: u32,
+    /// Processes that died during its turn, as far as is known.
+    pub(super) deaths: u32,
 }
 
 /// A message whose turn has ended, in the order of the commits to come.
@@ -44,6 +46,19 @@ pub(super) enum Effect<A, M> {
     Discarded,
 }
 
+impl<A, M> Item<A, M> {
+    /// An item that has neither failed nor taken down a process.
+    pub(super) fn new(source: Source, envelope: Sealed<A, M>, leaves: Option<Leaves>) -> Self {
+        Self { source, envelope, leaves, attempts: 0, deaths: 0 }
+    }
+
+    /// The place in which it waits for its turn.
+    pub(super) fn place(&self) -> Option<WaitingPlace> {
+        let call = self.envelope.call.as_ref().map(|call| WaitingPlace::Call(call.key.clone()));
+        self.source.place().or(call)
+    }
+}
+
 impl<A, M> Ready<A, M> {
     /// The actor here whose mailbox counts it; `None` for what only leaves, or is dropped unseen.
     pub(super) fn actor(&self) -> Option<&A> {
@@ -62,8 +77,8 @@ pub(super) struct Mailbox<A, M> {
     pub(super) deferred: BTreeMap<Slot, Item<A, M>>,
     /// Where the pass over it stands; `None` if nothing there is due.
     pub(super) cursor: Option<Slot>,
-    /// How often messages of it have failed, while the actor is in memory.
-    pub(super) failures: BTreeMap<Slot, u32>,
+    /// Failures and deaths of messages of it, while the actor is in memory.
+    pub(super) failures: BTreeMap<Slot, (u32, u32)>,
     pub(super) running: Option<TurnId>,
     /// Turns that have ended and are not committed.
     pub(super) uncommitted: usize,
@@ -112,7 +127,7 @@ impl<A, M> Mailbox<A, M> {
     pub(super) fn put_back(&mut self, item: Item<A, M>) {
         match item.source {
             // It is read again with the actor's records; only how often it failed must be kept.
-            Source::Queue(slot) => _ = self.failures.insert(slot, item.attempts),
+            Source::Queue(slot) => _ = self.failures.insert(slot, (item.attempts, item.deaths)),
             _ => self.queue.push_front(item),
         }
     }

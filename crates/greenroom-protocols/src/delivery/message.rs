@@ -86,6 +86,10 @@ pub struct Batch<A, M> {
     pub first: u64,
     /// The messages by number.
     pub messages: Vec<(u64, Sealed<A, M>)>,
+    /// Highest of their numbers that was sent before, perhaps to an earlier owner; 0 if all are new. An earlier program does not
+    /// say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sent_before: Option<u64>,
 }
 
 /// What the receiver has committed of a lane, and what it is ready to take.

@@ -17,6 +17,9 @@
 //!   that is also its receipt. A commit that the journal refuses is tried in halves, down to the one message that is to blame,
 //!   be it a turn's or a timer's. What cannot even be parked waits, with a pause between tries. A parked message is one
 //!   operator's at a time: retried twice at once it runs once.
+//! - **Deaths** (R6): a turn that aborts its process is not tried for ever either. After the death of an owner or a host, an
+//!   attempt at what may have caused it is recorded before the turn begins; a message that has taken down several processes is
+//!   parked.
 //! - **Incarnations** (R4, R5): a creation is a numbered message, so it is carried out once. A message may name the
 //!   [`Birth`] that it is meant for, and no other incarnation gets it. If that is not there, the creator's partition
 //!   says how far its lane goes: until we have passed that, the creation may still come, and the message is held.
@@ -44,6 +47,7 @@
 //! After [`Action::Stop`] drop the machine, its turns and activations; only a new fence continues.
 
 mod answers;
+mod attempts;
 mod bounds;
 mod checks;
 mod committing;
@@ -64,10 +68,12 @@ mod sender;
 mod timers;
 mod turns;
 mod unloadable;
+mod waiting;
 mod withdrawn;
 
 use std::time::Duration;
 
+pub use attempts::{TurnAttempt, WaitingPlace};
 pub use bounds::{ACKNOWLEDGED_MAX, NUMBER_MAX, OutOfBounds};
 pub use checks::Checks;
 pub use event::{Action, Answer, DeadLetter, Destination, Effects, Event, Outcome, Outgoing, Ownership, Stop};
@@ -81,6 +87,7 @@ pub use records::{
     Bundle, Commit, Deferred, Kept, Leaves, Loose, Parked, Presence, Receipts, Recorded, Recovered, Timer, Write,
 };
 pub use sender::Sender;
+pub use waiting::WaitingMessage;
 
 /// Bounds and times.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -114,6 +121,8 @@ pub struct Config {
     pub bytes_max: usize,
     /// Failures after which a message is parked; 3.
     pub attempts_max: u32,
+    /// Processes that may die during the turn of a message before it is parked; 3, and at least 2.
+    pub deaths_max: u32,
     /// Pause before what the journal refuses in every form is tried again; 30 s. Only its own actor waits.
     pub hold: Duration,
     /// Silence after which a message is sent again; 200 ms, and twice that each time it stays silent.
@@ -148,6 +157,7 @@ impl Default for Config {
             operations_max: 4095,
             bytes_max: 16 << 20,
             attempts_max: 3,
+            deaths_max: 3,
             hold: Duration::from_secs(30),
             retransmit: Duration::from_millis(200),
             retransmit_max: Duration::from_secs(5),

@@ -30,6 +30,8 @@ pub(super) struct LaneState<A, M> {
     again_at: Option<Timestamp>,
     /// The next number to send.
     pub(super) next: u64,
+    /// The highest number that was ever sent; after a recovery, that may have been.
+    sent: u64,
     /// The highest number that the receiver has room for.
     limit: u64,
     pub(super) round: u32,
@@ -58,6 +60,7 @@ impl<A: Clone + Ord, M: Clone> LaneState<A, M> {
             reading: None,
             again_at: None,
             next: before + 1,
+            sent: last,
             limit: 0,
             round: 0,
             peer_life: Life::default(),
@@ -122,6 +125,12 @@ impl<A: Clone + Ord, M: Clone> LaneState<A, M> {
         }
     }
 
+    /// Entries in memory that are not acknowledged.
+    pub(super) fn unacknowledged(&self) -> impl Iterator<Item = (u64, &Sealed<A, M>)> {
+        let entries = self.entries.iter().filter(|(number, _)| !self.above.contains(number));
+        entries.map(|(number, envelope)| (*number, envelope))
+    }
+
     /// Whether it is time to read again what a page did not bring.
     pub(super) fn reads_again(&mut self, now: Timestamp) -> bool {
         self.again_at.take_if(|at| *at <= now).is_some()
@@ -172,7 +181,7 @@ impl<A: Clone + Ord, M: Clone> LaneState<A, M> {
     }
 
     /// The next messages to send, at most a batch; counts them as sent.
-    pub(super) fn take(&mut self, config: &Config, now: Timestamp) -> Vec<(u64, Sealed<A, M>)> {
+    pub(super) fn take(&mut self, config: &Config, now: Timestamp) -> BatchMessages<A, M> {
         let limit = self.limit.max(self.acked + config.first_credit);
         let limit = if config.checks.credit { limit } else { u64::MAX };
         let mut messages = Vec::new();
@@ -188,7 +197,10 @@ impl<A: Clone + Ord, M: Clone> LaneState<A, M> {
             self.await_reply(config, now);
         }
         self.check_invariants();
-        messages
+        let last = messages.last().map_or(0, |(number, _)| *number);
+        let sent_before = messages.first().filter(|(first, _)| *first <= self.sent).map_or(0, |_| self.sent.min(last));
+        self.sent = self.sent.max(last);
+        BatchMessages { messages, sent_before }
     }
 
     /// Takes in what the receiver says; whether it was believed.
@@ -291,6 +303,13 @@ impl<A: Clone + Ord, M: Clone> LaneState<A, M> {
         }
         self.silent_at.get_or_insert(now + self.patience);
     }
+}
+
+/// Messages of one batch by number.
+pub(super) struct BatchMessages<A, M> {
+    pub(super) messages: Vec<(u64, Sealed<A, M>)>,
+    /// The highest of their numbers that was sent before; 0 if all are new.
+    pub(super) sent_before: u64,
 }
 
 /// Whose output it is: its outputs keep their order.

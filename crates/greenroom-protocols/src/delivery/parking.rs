@@ -89,7 +89,7 @@ impl<A: Clone + Ord, M: Clone> Partition<A, M> {
                 out.push(Action::Output { life, lane, number, envelope, patient: true });
             }
             Some(Leaves::Message { .. }) => {
-                let item = Item { source: Source::Parked(slot), envelope, leaves, attempts: 0 };
+                let item = Item::new(Source::Parked(slot), envelope, leaves);
                 self.ready.push_back(Ready { turn: None, item, effect: Effect::Sent });
             }
         }
@@ -104,7 +104,7 @@ impl<A: Clone + Ord, M: Clone> Partition<A, M> {
     pub(super) fn discard(&mut self, parked: Parked<A, M>) {
         let Parked { slot, envelope, leaves, .. } = parked;
         if self.lot.take(slot) || !self.config.checks.parked_once {
-            let item = Item { source: Source::Parked(slot), envelope, leaves, attempts: 0 };
+            let item = Item::new(Source::Parked(slot), envelope, leaves);
             self.ready.push_back(Ready { turn: None, item, effect: Effect::Discarded });
         }
     }
@@ -114,7 +114,7 @@ impl<A: Clone + Ord, M: Clone> Partition<A, M> {
         match self.lot.outputs.remove(&(lane, number)) {
             Some((slot, envelope)) => {
                 let leaves = Some(Leaves::Output { lane, number });
-                let item = Item { source: Source::Parked(slot), envelope, leaves, attempts: 0 };
+                let item = Item::new(Source::Parked(slot), envelope, leaves);
                 self.ready.push_back(Ready { turn: None, item, effect: Effect::Sent });
             }
             None => self.sender.delivered(now, lane, number, out),
@@ -130,7 +130,7 @@ impl<A: Clone + Ord, M: Clone> Partition<A, M> {
                 None => return,
             },
         };
-        let item = Item { source, envelope, leaves: Some(Leaves::Output { lane, number }), attempts: 0 };
+        let item = Item::new(source, envelope, Some(Leaves::Output { lane, number }));
         self.ready.push_back(Ready { turn: None, item, effect: Effect::Parked(slot, error) });
     }
 

@@ -3,14 +3,15 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use super::answers::{Answers, Known as KnownCall};
+use super::attempts::Attempts;
 use super::committing::Flight;
 use super::mailbox::{Effect, Item, Known, Mailbox, Ready};
 use super::parking::Lot;
 use super::recalls::Recalls;
 use super::timers::Timers;
 use super::{
-    Action, Answer, Birth, Config, DeadLetter, Envelope, Event, Lane, Leaves, Life, Ownership, Presence, Receiver,
-    Recorded, Recovered, Sealed, Sender, Slot, Source, Stop, TurnId, Wire,
+    Action, Answer, Birth, Config, DeadLetter, Deferred, Envelope, Event, Lane, Leaves, Life, Ownership, Presence,
+    Receiver, Recorded, Recovered, Sealed, Sender, Slot, Source, Stop, TurnId, Wire,
 };
 use crate::reminders::Wall;
 use crate::time::Timestamp;
@@ -37,6 +38,7 @@ pub struct Partition<A, M> {
     pub(super) tombstones: BTreeMap<A, Presence>,
     pub(super) timers: Timers<A, M>,
     pub(super) lot: Lot<A, M>,
+    pub(super) attempts: Attempts,
     /// Actors that wait, as the journal has refused even to park what they failed at.
     pub(super) held: BTreeMap<A, Timestamp>,
     /// Messages in memory that are not committed.
@@ -79,6 +81,7 @@ impl<A: Clone + Ord, M: Clone> Partition<A, M> {
             Some(Leaves::Message { .. }) | None => None,
         });
         let mut partition = Self {
+            attempts: Attempts::new(&recovered),
             sender: Sender::new(config, owner, life, (&recovered.lanes, outputs), now, out),
             receiver: Receiver::new(config, owner, life, &recovered.receipts),
             answers: Answers::new(config, recovered.answers, recovered.waiting, (now, wall)),
@@ -131,17 +134,18 @@ impl<A: Clone + Ord, M: Clone> Partition<A, M> {
                 };
                 mailbox.records = Known::Yes(presence);
                 mailbox.cursor = Some(Slot::default());
-                for deferred in queue {
-                    let attempts = mailbox.failures.get(&deferred.slot).copied().unwrap_or(0);
-                    let (source, envelope) = (Source::Queue(deferred.slot), deferred.envelope);
-                    let item = Item { source, envelope, leaves: None, attempts };
-                    mailbox.deferred.insert(deferred.slot, item);
+                for Deferred { slot, envelope } in queue {
+                    let source = Source::Queue(slot);
+                    let first = || (0, self.attempts.deaths(&source, slot.epoch < self.owner.epoch));
+                    let (attempts, deaths) = mailbox.failures.get(&slot).copied().unwrap_or_else(first);
+                    mailbox.deferred.insert(slot, Item { source, envelope, leaves: None, attempts, deaths });
                 }
                 self.dispatch(now, &actor, out);
             }
             Event::Withdrawn { actor, call } => self.withdrawn(&actor, &call),
             Event::Unloadable { actor, error } => self.unloadable(&actor, &error, out),
             Event::Recalled { key, numbers, found } => self.recalled(now, &key, &numbers, found, out),
+            Event::Admitted(turn) => self.admitted(turn, out),
             Event::Ended { turn, outcome } => self.ended(now, turn, outcome, out),
             Event::Committed(id) => self.committed(now, id, out),
             Event::Aborted { id, error } => self.aborted(now, id, error, out),
@@ -155,6 +159,7 @@ impl<A: Clone + Ord, M: Clone> Partition<A, M> {
             Event::Refused { lane, number, error } => self.unwanted(lane, number, error),
             Event::Retry(parked) => self.retry(now, parked, out),
             Event::Drop(parked) => self.discard(parked),
+            Event::DropWaiting { actor, place, stored } => self.drop_waiting(now, &actor, (&place, stored), out),
             Event::Tick => {
                 self.sender.tick(now, out);
                 self.ask_again(now, out);
@@ -230,10 +235,14 @@ impl<A: Clone + Ord, M: Clone> Partition<A, M> {
             Wire::Batch(batch) => {
                 let mut taken = Vec::new();
                 let room = self.room();
+                // An earlier program does not say which of them were sent before: all may have been.
+                let sent_before = batch.sent_before.unwrap_or(u64::MAX);
                 self.receiver.batch(batch, room, &mut taken, out);
                 assert!(taken.len() <= room, "more messages are taken than there is room for");
                 for (source, envelope) in taken {
-                    self.accept(now, source, envelope, out);
+                    let began = source.number().is_some_and(|number| number <= sent_before);
+                    let deaths = self.attempts.deaths(&source, began);
+                    self.enter(now, Item { deaths, ..Item::new(source, envelope, None) }, out);
                 }
             }
             Wire::Reply(reply) => self.sender.replied(now, &reply, out),
@@ -315,9 +324,13 @@ impl<A: Clone + Ord, M: Clone> Partition<A, M> {
         envelope: Sealed<A, M>,
         out: &mut Vec<Action<A, M>>,
     ) {
+        self.enter(now, Item::new(source, envelope, None), out);
+    }
+
+    fn enter(&mut self, now: Timestamp, item: Item<A, M>, out: &mut Vec<Action<A, M>>) {
         self.queued += 1;
-        let actor = envelope.to.clone();
-        self.wake(&actor).queue.push_back(Item { source, envelope, leaves: None, attempts: 0 });
+        let actor = item.envelope.to.clone();
+        self.wake(&actor).queue.push_back(item);
         self.dispatch(now, &actor, out);
     }
 
@@ -382,14 +395,13 @@ impl<A: Clone + Ord, M: Clone> Partition<A, M> {
                     self.wake(actor).uncommitted += 1;
                     self.ready.push_back(Ready { turn: None, item, effect: Effect::Dropped(why) });
                 }
+                Verdict::Run | Verdict::Hold(_) if self.has_killed(&item) => self.set_aside(item),
                 Verdict::Run | Verdict::Hold(_) => {
                     self.turn_serial += 1;
                     let turn = TurnId(self.turn_serial);
                     let before = self.wake(actor).running.replace(turn);
                     assert_eq!(before, None, "an actor runs two turns at once");
-                    out.push(Action::Run { turn, envelope: item.envelope.clone() });
-                    self.turns.insert(turn, item);
-                    return;
+                    return self.begin(turn, item, out);
                 }
             }
         }

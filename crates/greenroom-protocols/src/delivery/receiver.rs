@@ -48,6 +48,16 @@ pub enum Source {
     },
 }
 
+impl Source {
+    /// The number in the lane from which the message came.
+    pub(super) fn number(&self) -> Option<u64> {
+        match self {
+            Self::Counted { number, .. } | Self::Loose { number, .. } => Some(*number),
+            Self::Uncounted | Self::Queue(_) | Self::Parked(_) | Self::Timer { .. } | Self::Output { .. } => None,
+        }
+    }
+}
+
 /// What one partition has received: for each sending partition a receive record, and a volatile mark above it (R1, R2).
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Receiver {

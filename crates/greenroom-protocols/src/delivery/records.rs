@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Birth, Call, CommitId, Delivery, Destination, Epoch, Lane, Life, Outgoing, PartitionId, Sealed, Slot, TurnId,
+    Birth, Call, CommitId, Delivery, Destination, Epoch, Lane, Life, Outgoing, PartitionId, Sealed, Slot, TurnAttempt,
+    TurnId, WaitingPlace,
 };
 use crate::reminders::Wall;
 
@@ -281,6 +282,10 @@ pub enum Write<A, M> {
     },
     /// Remove the answer to this key that an earlier program has recorded.
     Forget(String),
+    /// Put an attempt at a turn.
+    Attempt(TurnAttempt),
+    /// Remove the attempt at the turn of the message at this place.
+    EndAttempt(WaitingPlace),
 }
 
 /// What must be written at once, or not at all.
@@ -319,6 +324,12 @@ pub struct Recovered<A, M> {
     pub timers: Vec<Timer<A, M>>,
     /// Where messages are parked, and how they were to leave.
     pub parked: Vec<(Slot, Option<Leaves>)>,
+    /// Attempts at turns.
+    pub attempts: Vec<TurnAttempt>,
+    /// Number of the process that takes the ownership: no other process has it.
+    pub process: u64,
+    /// True if the owner before was another process and did not say that it leaves: it may have died.
+    pub after_death: bool,
 }
 
 impl<A, M> Recovered<A, M> {
@@ -334,6 +345,9 @@ impl<A, M> Recovered<A, M> {
             waiting: Vec::new(),
             timers: Vec::new(),
             parked: Vec::new(),
+            attempts: Vec::new(),
+            process: 0,
+            after_death: false,
         }
     }
 }

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::outgoing::LaneState;
-use super::{Action, Config, Epoch, Lane, Life, Ownership, PartitionId, Reply, Sealed};
+use super::outgoing::{BatchMessages, LaneState};
+use super::{Action, Config, Epoch, Lane, Life, Ownership, PartitionId, Reply, Sealed, WaitingPlace};
 use crate::time::Timestamp;
 
 /// The lanes of one partition's outbox: what is committed and not yet acknowledged, and what of it was sent (R3, R7).
@@ -162,6 +162,18 @@ impl<A: Clone + Ord, M: Clone> Sender<A, M> {
         self.lanes.iter().map(|(lane, state)| (*lane, state.committed - state.acked, state.entries.len()))
     }
 
+    /// The messages in memory that other partitions have not acknowledged: their partition, and their place there.
+    pub fn unacknowledged(&self) -> impl Iterator<Item = (PartitionId, WaitingPlace, &Sealed<A, M>)> {
+        let (from, life) = (self.me, self.life);
+        self.lanes.iter().flat_map(move |(lane, state)| {
+            state.unacknowledged().filter_map(move |(number, envelope)| match *lane {
+                Lane::Counted(to) => Some((to, WaitingPlace::Counted { from, life, number }, envelope)),
+                Lane::Loose(to) => Some((to, WaitingPlace::Loose { from, life, number }, envelope)),
+                Lane::Outside(_) => None,
+            })
+        })
+    }
+
     fn pump_all(&mut self, now: Timestamp, out: &mut Vec<Action<A, M>>) {
         for lane in self.lanes.keys().copied().collect::<Vec<_>>() {
             self.pump(now, lane, out);
@@ -187,11 +199,11 @@ impl<A: Clone + Ord, M: Clone> Sender<A, M> {
                 }));
                 break;
             }
-            let messages = state.take(&self.config, now);
-            let Some(first) = messages.first().map(|(number, _)| *number) else { break };
+            let batch = state.take(&self.config, now);
+            let Some(first) = batch.messages.first().map(|(number, _)| *number) else { break };
             sent = true;
             if let Lane::Counted(to) | Lane::Loose(to) = lane {
-                self.send(lane, to, first, messages, out);
+                self.send(lane, to, first, batch, out);
             }
         }
         sent
@@ -200,7 +212,8 @@ impl<A: Clone + Ord, M: Clone> Sender<A, M> {
     /// Asks a silent receiver where it is.
     fn probe(&self, lane: Lane, out: &mut Vec<Action<A, M>>) {
         if let Lane::Counted(to) | Lane::Loose(to) = lane {
-            self.send(lane, to, self.lanes[&lane].next, Vec::new(), out);
+            let none = BatchMessages { messages: Vec::new(), sent_before: 0 };
+            self.send(lane, to, self.lanes[&lane].next, none, out);
         }
     }
 
@@ -209,7 +222,7 @@ impl<A: Clone + Ord, M: Clone> Sender<A, M> {
         lane: Lane,
         to: PartitionId,
         first: u64,
-        messages: Vec<(u64, Sealed<A, M>)>,
+        BatchMessages { messages, sent_before }: BatchMessages<A, M>,
         out: &mut Vec<Action<A, M>>,
     ) {
         let state = &self.lanes[&lane];
@@ -222,6 +235,7 @@ impl<A: Clone + Ord, M: Clone> Sender<A, M> {
             floor: state.acked,
             first,
             messages,
+            sent_before: Some(sent_before),
         };
         out.push(Action::Send { to, wire: super::Wire::Batch(batch) });
     }

@@ -95,7 +95,7 @@ impl<A: Clone + Ord, M: Clone> Timers<A, M> {
         self.unname(&timer);
         let Timer { due, slot, outgoing, .. } = timer;
         let leaves = Some(Leaves::Message { to: outgoing.to, delivery: outgoing.delivery });
-        let item = Item { source: Source::Timer { due, slot }, envelope: outgoing.envelope, leaves, attempts: 0 };
+        let item = Item::new(Source::Timer { due, slot }, outgoing.envelope, leaves);
         Some(Ready { turn: None, item, effect: Effect::Sent })
     }
 

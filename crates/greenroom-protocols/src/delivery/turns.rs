@@ -15,6 +15,7 @@ impl<A: Clone + Ord, M: Clone> Partition<A, M> {
             Outcome::Done(effects) => self.done(turn, item, effects),
             Outcome::Deferred => self.deferred(item),
             Outcome::Failed(error) => self.failed(item, error),
+            Outcome::Died => self.died(item),
         }
         self.dispatch(now, &actor, out);
     }
@@ -50,6 +51,8 @@ impl<A: Clone + Ord, M: Clone> Partition<A, M> {
 
     fn deferred(&mut self, item: Item<A, M>) {
         if let Source::Queue(slot) = item.source {
+            self.is_cleared(&item.source);
+            let item = Item { deaths: 0, ..item };
             let mailbox = self.wake(&item.envelope.to);
             mailbox.cursor = Some(after(slot));
             mailbox.deferred.insert(slot, item);
@@ -58,7 +61,7 @@ impl<A: Clone + Ord, M: Clone> Partition<A, M> {
         let slot = self.slot();
         let mailbox = self.wake(&item.envelope.to);
         mailbox.uncommitted += 1;
-        let waiting = Item { source: Source::Queue(slot), envelope: item.envelope.clone(), leaves: None, attempts: 0 };
+        let waiting = Item::new(Source::Queue(slot), item.envelope.clone(), None);
         let before = mailbox.deferred.insert(slot, waiting);
         debug_assert!(before.is_none(), "two messages lie in one slot of an actor's queue");
         self.ready.push_back(Ready { turn: None, item, effect: Effect::Deferred(slot) });
@@ -72,13 +75,7 @@ impl<A: Clone + Ord, M: Clone> Partition<A, M> {
         if item.attempts < self.config.attempts_max || !self.config.checks.parking {
             return self.wake(&actor).put_back(item);
         }
-        let effect = match (&item.envelope.call, item.source) {
-            (Some(_), _) => Effect::Failed(error),
-            (None, Source::Parked(slot)) => Effect::Parked(slot, error),
-            (None, _) => Effect::Parked(self.slot(), error),
-        };
-        self.wake(&actor).uncommitted += 1;
-        self.ready.push_back(Ready { turn: None, item, effect });
+        self.give_up(item, error);
     }
 
     /// A message whose commit was refused by itself: its turn has failed, and what its actor did since is undone.

@@ -199,6 +199,7 @@ impl Lanes {
         };
         if is_ready {
             place.stage = Stage::Ready(at);
+            place.lost_making = 0;
             place.is_wanted = false;
             out.push(LaneAction::Ready { activation });
             self.boundary(activation, out);

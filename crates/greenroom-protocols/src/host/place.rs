@@ -16,6 +16,8 @@ pub(super) struct Place {
     /// The newest version that it has had a seat of.
     pub(super) version: u16,
     pub(super) stage: Stage,
+    /// Hosts that were lost while they made it, one after the other.
+    pub(super) lost_making: u32,
     /// Turns that wait for a seat, or for it to be left.
     pub(super) waiting: VecDeque<Cookie>,
     /// Turns that were sent, or wait for room at its host.
@@ -72,6 +74,7 @@ impl Place {
             is_patient,
             version: 0,
             stage: Stage::Idle,
+            lost_making: 0,
             is_wanted: true,
             waiting: VecDeque::new(),
             sent: BTreeSet::new(),
@@ -79,6 +82,12 @@ impl Place {
             is_carrying: false,
             is_outdated: false,
         }
+    }
+
+    /// True if its making has taken down as many hosts as it may. A place that waits for a host however long is told of each, as what
+    /// waits for it counts them.
+    pub(super) fn is_given_up(&self) -> bool {
+        self.lost_making >= if self.is_patient { 1 } else { LOST_MAKING_MAX }
     }
 
     /// Until when it waits for a host, where who is not patient waits until `end`.
@@ -93,3 +102,6 @@ impl Place {
         }
     }
 }
+
+/// Hosts that may be lost while they make an activation, before it counts as one that cannot be made.
+const LOST_MAKING_MAX: u32 = 3;

@@ -8,7 +8,17 @@ fn batch(floor: u64, numbers: std::ops::RangeInclusive<u64>) -> Wire<Actor, Payl
         |body| Message::new(Envelope { from: Some(10), to: 20, birth: None, creates: false, call: None, body });
     let (first, messages) = (*numbers.start(), numbers.map(|number| (number, envelope(number as Payload))).collect());
     let from = PartitionId(0);
-    Wire::Batch(Batch { from, life: Life(1), epoch: Epoch(1), counted: true, round: 0, floor, first, messages })
+    Wire::Batch(Batch {
+        from,
+        life: Life(1),
+        epoch: Epoch(1),
+        counted: true,
+        round: 0,
+        floor,
+        first,
+        messages,
+        sent_before: Some(0),
+    })
 }
 
 /// What an owner of partition 1 says to partition 0.

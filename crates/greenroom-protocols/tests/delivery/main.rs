@@ -1,6 +1,7 @@
 //! Delivery: the traces that the design numbers R1 to R7, most of them also shown to do harm without their check.
 
 mod answers;
+mod deaths;
 #[path = "../delivery_world/mod.rs"]
 mod delivery_world;
 mod lanes;
@@ -263,6 +264,7 @@ fn r4_a_tombstone_stays_until_the_lane_has_passed_the_creation() {
         floor: 0,
         first: 1,
         messages,
+        sent_before: Some(0),
     };
     world.handle(world.owner(1), Event::Arrived(Wire::Batch(batch)), create);
     for _ in 0..2 {

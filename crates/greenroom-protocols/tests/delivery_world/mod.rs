@@ -17,6 +17,8 @@ pub type Program = fn(&Message, &[Payload], &mut dyn FnMut() -> Birth) -> Outcom
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Disk {
     pub epoch: Epoch,
+    /// True if its last owner has said that it leaves.
+    pub is_left: bool,
     pub life: Life,
     pub logs: BTreeMap<Lane, Log>,
     pub receipts: BTreeMap<PartitionId, Receipts>,
@@ -25,6 +27,7 @@ pub struct Disk {
     pub parked: BTreeMap<Slot, Parked<Actor, Payload>>,
     pub answers: Answers,
     pub timers: BTreeMap<Slot, Timer<Actor, Payload>>,
+    pub attempts: BTreeMap<WaitingPlace, TurnAttempt>,
     /// What each actor has processed, in order: its state.
     pub fields: BTreeMap<Actor, Vec<Payload>>,
     /// The same, never removed.
@@ -109,6 +112,11 @@ pub struct Owner {
     pub wishes: Vec<Event<Actor, Payload>>,
     /// Outputs that are handed over and of which nobody has heard.
     pub handed: Vec<(Lane, u64, Message)>,
+    /// The suspect that runs alone, until its commit is applied, and those that wait for it.
+    pub alone: Option<(TurnId, Actor)>,
+    pub admissions: Vec<(TurnId, Actor)>,
+    /// Turns in the commit that is under way.
+    pub flight: Vec<TurnId>,
 }
 
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -138,6 +146,8 @@ pub struct World {
     pub unwanted: BTreeSet<Payload>,
     /// Whether outlets are asked at once.
     pub outlets: bool,
+    /// True if new owners know that the owner before them may have died.
+    pub deaths: bool,
 }
 
 impl World {
@@ -161,6 +171,7 @@ impl World {
             writes_max: usize::MAX,
             unwanted: BTreeSet::new(),
             outlets: true,
+            deaths: false,
         };
         (0..partitions).for_each(|partition| world.take_over(partition, true, program));
         world
@@ -188,7 +199,12 @@ impl World {
             waiting: disk.queues.values().filter_map(|m| m.call.clone()).filter(|call| call.recorded).collect(),
             timers: disk.timers.values().cloned().collect(),
             parked: disk.parked.values().map(|parked| (parked.slot, parked.leaves)).collect(),
+            attempts: disk.attempts.values().cloned().collect(),
+            // Each ownership is another process.
+            process: disk.epoch.0,
+            after_death: self.deaths && disk.epoch.0 > 1 && !disk.is_left,
         };
+        disk.is_left = false;
         let mut out = Vec::new();
         let machine = Partition::recover(self.config, at, recovered, (self.time(), Wall(self.now)), &mut out);
         let (changes, running, recalls) = (BTreeMap::new(), BTreeMap::new(), Vec::new());
@@ -198,6 +214,9 @@ impl World {
             changes,
             running,
             recalls,
+            alone: None,
+            admissions: Vec::new(),
+            flight: Vec::new(),
             outcomes: Vec::new(),
             wishes: Vec::new(),
             handed: Vec::new(),
@@ -240,7 +259,16 @@ impl World {
                     }
                     self.handle(index, Event::Loaded { actor, presence, queue }, program);
                 }
+                Action::Admit { turn, alone: false, .. } => self.handle(index, Event::Admitted(turn), program),
+                Action::Admit { turn, envelope, alone: true } => {
+                    self.owners[index].admissions.push((turn, envelope.to));
+                    self.admit(index, program);
+                }
                 Action::Reset(actor) => {
+                    self.owners[index].admissions.retain(|(_, of)| *of != actor);
+                    if self.owners[index].alone.take_if(|(_, of)| *of == actor).is_some() {
+                        self.admit(index, program);
+                    }
                     self.owners[index].running.retain(|_, message| message.to != actor);
                 }
                 Action::Run { turn, envelope } => {
@@ -252,6 +280,7 @@ impl World {
                 Action::Commit(commit) => {
                     let turns = commit.turns.iter();
                     let changes = turns.map(|turn| self.owners[index].changes[turn]).collect();
+                    self.owners[index].flight = commit.turns.clone();
                     let commit = CommitOf(commit.id, commit.turns, commit.writes);
                     self.pending.push(Pending { owner: at, commit, changes });
                 }
@@ -283,6 +312,16 @@ impl World {
                     return;
                 }
             }
+        }
+    }
+
+    /// Lets the next suspect run that is to run alone, if none does.
+    fn admit(&mut self, index: usize, program: Program) {
+        let owner = &mut self.owners[index];
+        if owner.alone.is_none() && !owner.admissions.is_empty() {
+            let (turn, actor) = owner.admissions.remove(0);
+            owner.alone = Some((turn, actor));
+            self.handle(index, Event::Admitted(turn), program);
         }
     }
 
@@ -377,8 +416,17 @@ impl World {
 
     /// An owner hears what became of its commit.
     pub fn hear(&mut self, index: usize, program: Program) {
-        let event = self.owners[index].outcomes.remove(0);
+        let owner = &mut self.owners[index];
+        let event = owner.outcomes.remove(0);
+        let flight = std::mem::take(&mut owner.flight);
+        let at = owner.at;
+        if matches!(event, Event::Committed(_)) && owner.alone.is_some_and(|(turn, _)| flight.contains(&turn)) {
+            owner.alone = None;
+        }
         self.handle(index, event, program);
+        if self.owners.get(index).is_some_and(|owner| owner.at == at) {
+            self.admit(index, program);
+        }
     }
 
     pub fn deliver(&mut self, index: usize, program: Program) {
@@ -502,6 +550,8 @@ impl Disk {
                     self.answers.bundles.insert(self.answers.bundle_last, bundle);
                 }
                 Write::Forget(key) => _ = self.answers.earlier.remove(&key),
+                Write::Attempt(attempt) => _ = self.attempts.insert(attempt.place.clone(), attempt),
+                Write::EndAttempt(place) => _ = self.attempts.remove(&place),
             }
         }
     }

@@ -6,6 +6,7 @@
 mod answers;
 mod bcas;
 mod courses;
+mod deaths;
 mod delivery;
 #[path = "../delivery_world/mod.rs"]
 mod delivery_world;

@@ -17,7 +17,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures_util::future::try_join;
 use greenroom_protocols::delivery::{
-    Commit, Deferred, Lane, Life, Ownership, Parked, Presence, Recorded, Recovered, Sealed, TurnId, Write,
+    Commit, Deferred, Lane, Life, Ownership, Parked, Presence, Recorded, Recovered, Sealed, TurnAttempt, TurnId, Write,
 };
 use greenroom_protocols::reminders::Wall;
 use greenroom_store::journal::ENTRIES_MAX;
@@ -26,7 +26,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 pub use names::{Name, Place};
-use records::{decode, encode};
+use records::{Fence, decode, encode};
 
 use crate::fields::Change;
 
@@ -39,7 +39,18 @@ pub struct Ledger {
     life: Life,
     /// `None` only where a test shows that the fence matters.
     fence: Option<Version>,
+    /// The fence's record.
+    record: Fence,
     timeout: Duration,
+}
+
+/// Process that owns partitions.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct OwnerProcess<'a> {
+    /// The node's name, for people.
+    pub name: &'a str,
+    /// A number that no other process has.
+    pub number: u64,
 }
 
 /// What a turn has changed of one field of its actor.
@@ -92,7 +103,7 @@ impl Ledger {
     pub async fn take<A, M>(
         journal: Arc<dyn Journal>,
         place: Place,
-        owner: &str,
+        owner: OwnerProcess<'_>,
         now: Wall,
         timeout: Duration,
     ) -> Result<(Self, Recovered<A, M>), StoreError>
@@ -139,6 +150,20 @@ impl Ledger {
             }
         }
         Ok(None)
+    }
+
+    /// The messages in the own queues of all actors.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn deferred<A: Name, M: DeserializeOwned>(&self) -> Result<Vec<Deferred<A, M>>, StoreError> {
+        let mut deferred = Vec::new();
+        self.each(&self.place.all_deferred(), |key, value| {
+            deferred.push(decode(key, value)?);
+            Ok(())
+        })
+        .await?;
+        Ok(deferred)
     }
 
     async fn queue<A, M>(&self, actor: &A) -> Result<Vec<Deferred<A, M>>, StoreError>
@@ -283,6 +308,27 @@ impl Ledger {
         Ok(parked)
     }
 
+    /// Leaves the partition without a death: the next owner suspects no message. `attempts` are what is left of those that this
+    /// owner knows. Nothing can be committed afterwards.
+    ///
+    /// # Errors
+    /// [`StoreError`]; then the next owner takes this one for dead, which costs a commit for each message that waits.
+    pub async fn leave(self, attempts: Vec<TurnAttempt>) -> Result<(), StoreError> {
+        let Some(fence) = &self.fence else { return Ok(()) };
+        let key = self.place.fence();
+        if !attempts.is_empty() {
+            let mut out = JournalCommit::new().hold(key.clone(), fence);
+            for attempt in &attempts {
+                let name = self.place.attempt(&attempt.place);
+                let value = encode(&name, attempt)?;
+                out = out.put(name, value);
+            }
+            self.journal.commit(out, self.timeout).await?;
+        }
+        let value = Fence { is_left: true, ..self.record }.encode(&key)?;
+        self.journal.replace(&key, value, fence, self.timeout).await.map(|_| ())
+    }
+
     fn journal_commit<A: Name, M: Serialize + Clone>(
         &self,
         commit: &Commit<A, M>,
@@ -390,6 +436,12 @@ impl Ledger {
                 out.append(log, entry)
             }
             Write::Forget(key) => out.remove(place.earlier_answer(key)),
+            Write::Attempt(attempt) => {
+                let key = place.attempt(&attempt.place);
+                let value = encode(&key, attempt)?;
+                out.put(key, value)
+            }
+            Write::EndAttempt(at) => out.remove(place.attempt(at)),
         })
     }
 

@@ -1,6 +1,6 @@
 //! Where everything of a partition lies. A promise to journals: golden names in the tests.
 
-use greenroom_protocols::delivery::{Lane, PartitionId, Slot};
+use greenroom_protocols::delivery::{Lane, PartitionId, Slot, WaitingPlace};
 use greenroom_protocols::reminders::Wall;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -100,6 +100,30 @@ impl Place {
     pub(super) fn earlier_answer(&self, key: &str) -> String {
         let mut name = self.earlier_answers();
         escape(key, &mut name);
+        name
+    }
+
+    pub(super) fn attempts(&self) -> String {
+        self.under("attempt/")
+    }
+
+    pub(super) fn attempt(&self, place: &WaitingPlace) -> String {
+        let mut name = self.attempts();
+        match place {
+            WaitingPlace::Counted { from, life, number } => {
+                name_lane(Lane::Counted(*from), &mut name);
+                name.push_str(&format!("-{:016x}-{number:016x}", life.0));
+            }
+            WaitingPlace::Loose { from, life, number } => {
+                name_lane(Lane::Loose(*from), &mut name);
+                name.push_str(&format!("-{:016x}-{number:016x}", life.0));
+            }
+            WaitingPlace::Queue(slot) => name.push_str(&format!("queue-{}", slot_name(*slot))),
+            WaitingPlace::Call(key) => {
+                name.push_str("call-");
+                escape(key, &mut name);
+            }
+        }
         name
     }
 

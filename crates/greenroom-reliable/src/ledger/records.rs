@@ -18,6 +18,12 @@ pub(super) struct Fence {
     /// When recorded answers were first kept in a log: those that lie under their keys are of before.
     #[serde(default)]
     pub(super) answers_since: Option<Wall>,
+    /// Number of the owner's process. An earlier program does not write it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) process: Option<u64>,
+    /// True once the owner has left without dying: none of its turns runs any more.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) is_left: bool,
 }
 
 /// A recorded answer as it lay under its key, without a time; with no answer while its call waited in its actor's own queue.

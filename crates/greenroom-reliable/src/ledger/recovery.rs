@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use greenroom_protocols::delivery::{
     Bundle, Deferred, Epoch, Kept, Lane, Life, Loose, Ownership, Parked, PartitionId, Presence, Receipts, Recorded,
-    Recovered, Timer,
+    Recovered, Timer, TurnAttempt,
 };
 use greenroom_protocols::reminders::Wall;
 use greenroom_store::journal::ENTRIES_MAX;
@@ -14,12 +14,12 @@ use greenroom_store::{Journal, StoreError};
 use serde::de::DeserializeOwned;
 
 use super::records::{Earlier, Fence, decode};
-use super::{Ledger, Name, Place};
+use super::{Ledger, Name, OwnerProcess, Place};
 
 pub(super) async fn take<A, M>(
     journal: Arc<dyn Journal>,
     place: Place,
-    owner: &str,
+    owner: OwnerProcess<'_>,
     now: Wall,
     timeout: Duration,
 ) -> Result<(Ledger, Recovered<A, M>), StoreError>
@@ -34,18 +34,23 @@ where
         epoch: Epoch(before.as_ref().map_or(1, |before| before.epoch.0 + 1)),
         // A new one is higher than that of any journal that was lost.
         life: before.as_ref().map_or(Life(now.0), |before| before.life),
-        owner: owner.to_owned(),
-        answers_since: Some(before.and_then(|before| before.answers_since).unwrap_or(now)),
+        owner: owner.name.to_owned(),
+        answers_since: Some(before.as_ref().and_then(|before| before.answers_since).unwrap_or(now)),
+        process: Some(owner.number),
+        is_left: false,
     };
+    let after_death = before.is_some_and(|before| !before.is_left && before.process != Some(owner.number));
+    let process = owner.number;
     let value = fence.encode(&key)?;
     let version = match found {
         None => journal.create(&key, value, timeout).await?,
         Some(found) => journal.replace(&key, value, &found.version, timeout).await?,
     };
     let owner = Ownership { partition: place.partition(), epoch: fence.epoch };
-    let ledger = Ledger { journal, place, owner, life: fence.life, fence: Some(version), timeout };
-    let recovered = ledger.recovered(fence.answers_since.unwrap_or(now)).await?;
-    Ok((ledger, recovered))
+    let (life, since) = (fence.life, fence.answers_since.unwrap_or(now));
+    let ledger = Ledger { journal, place, owner, life, fence: Some(version), record: fence, timeout };
+    let recovered = ledger.recovered(since).await?;
+    Ok((ledger, Recovered { process, after_death, ..recovered }))
 }
 
 impl Ledger {
@@ -54,13 +59,7 @@ impl Ledger {
         answers_since: Wall,
     ) -> Result<Recovered<A, M>, StoreError> {
         let mut recovered = Recovered::empty(self.life);
-        let mut lanes: Vec<Lane> = Vec::new();
-        self.each(&self.place.lanes(), |key, value| {
-            lanes.push(decode(key, value)?);
-            Ok(())
-        })
-        .await?;
-        for lane in lanes {
+        for lane in self.lanes().await? {
             let log = self.place.lane(lane);
             let last = self.journal.end(&log, self.timeout).await? - 1;
             let first = self.journal.entries(&log, 1, 1, self.timeout).await?;
@@ -99,7 +98,30 @@ impl Ledger {
             Ok(())
         })
         .await?;
+        recovered.attempts = self.attempts().await?;
         Ok(recovered)
+    }
+
+    /// The lanes that have ever had a message.
+    pub(super) async fn lanes(&self) -> Result<Vec<Lane>, StoreError> {
+        let mut lanes = Vec::new();
+        self.each(&self.place.lanes(), |key, value| {
+            lanes.push(decode(key, value)?);
+            Ok(())
+        })
+        .await?;
+        Ok(lanes)
+    }
+
+    /// The attempts at turns.
+    pub(super) async fn attempts(&self) -> Result<Vec<TurnAttempt>, StoreError> {
+        let mut attempts = Vec::new();
+        self.each(&self.place.attempts(), |key, value| {
+            attempts.push(decode(key, value)?);
+            Ok(())
+        })
+        .await?;
+        Ok(attempts)
     }
 
     /// What is kept of recorded answers: all bundles, and of the answers those behind the last bundle.

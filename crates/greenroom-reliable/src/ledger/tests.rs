@@ -2,8 +2,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use greenroom_protocols::delivery::{
-    Birth, Bundle, Call, Commit, CommitId, Deferred, Delivery, Destination, Envelope, Epoch, Kept, Lane, Leaves, Life,
-    Loose, Outgoing, Parked, PartitionId, Presence, Receipts, Recorded, Recovered, Sealed, Slot, Timer, TurnId, Write,
+    Batch, Birth, Bundle, Call, Commit, CommitId, Deferred, Delivery, Destination, Envelope, Epoch, Kept, Lane, Leaves,
+    Life, Loose, Outgoing, Parked, PartitionId, Presence, Receipts, Recorded, Recovered, Sealed, Slot, Timer,
+    TurnAttempt, TurnId, WaitingPlace, Write,
 };
 use greenroom_protocols::reminders::Wall;
 use greenroom_store::memory::MemoryStore;
@@ -27,6 +28,7 @@ impl Name for Actor {
 }
 
 const BY: Duration = Duration::from_secs(1);
+const NODE_A: OwnerProcess<'static> = OwnerProcess { name: "node-a", number: 7 };
 
 fn actor(key: &str) -> Actor {
     Actor("Account".to_owned(), key.to_owned())
@@ -42,11 +44,11 @@ fn slot(serial: u64) -> Slot {
 
 async fn take(journal: &Arc<MemoryStore>) -> (Ledger, Recovered<Actor, u8>) {
     let place = Place::new("test", PartitionId(7));
-    Ledger::take(journal.clone(), place, "node-a", Wall(5), BY).await.expect("nothing is wrong with the journal")
+    Ledger::take(journal.clone(), place, NODE_A, Wall(5), BY).await.expect("nothing is wrong with the journal")
 }
 
 fn unused() -> Recovered<Actor, u8> {
-    Recovered { answers: Kept { earlier_since: Wall(5), ..Kept::none() }, ..Recovered::empty(Life(5)) }
+    Recovered { answers: Kept { earlier_since: Wall(5), ..Kept::none() }, process: 7, ..Recovered::empty(Life(5)) }
 }
 
 fn commit(ledger: &Ledger, writes: Vec<Write<Actor, u8>>, turns: Vec<TurnId>) -> Commit<Actor, u8> {
@@ -81,7 +83,13 @@ fn everything() -> Vec<Write<Actor, u8>> {
         Write::Record { number: 2, recorded: recorded("k/2", 8) },
         Write::Tie { number: 1, bundle: bundle(1, vec![]) },
         Write::Forget("k/0".to_owned()),
+        Write::Attempt(attempt(Some(7))),
     ]
+}
+
+fn attempt(process: Option<u64>) -> TurnAttempt {
+    let place = WaitingPlace::Counted { from: PartitionId(3), life: Life(1), number: 9 };
+    TurnAttempt { place, deaths: 1, process }
 }
 
 fn bundle(first: u64, holders: Vec<(u64, u64)>) -> Bundle {
@@ -194,6 +202,7 @@ async fn everything_lies_where_it_always_lay() {
     assert_eq!(
         keys,
         [
+            "reliable/test/00007/attempt/counted-00003-0000000000000001-0000000000000009",
             &format!("reliable/test/00007/deferred/Account/ada%2Fx/{}", slot(2)),
             &format!("reliable/test/00007/deferred/Account/ada/{}", slot(1)),
             "reliable/test/00007/fence",
@@ -212,7 +221,7 @@ async fn everything_lies_where_it_always_lay() {
     for name in ["from", "to", "birth", "creates", "call", "body"] {
         assert!(text.contains(name), "{text:?} has names, so that fields can be added");
     }
-    let receipts = &page.items[8].versioned.value;
+    let receipts = &page.items[9].versioned.value;
     assert_eq!(&receipts[..], &[1, 1, 0x94, 3, 1, 4, 0x91, 0x92, 6, 8]);
     let answers = journal.entries("reliable/test/00007/answers", 1, 10, BY).await.unwrap();
     let named = |name: &str| [&[0xa0 | name.len() as u8], name.as_bytes()].concat();
@@ -271,7 +280,7 @@ async fn answers_that_an_earlier_program_has_recorded_are_read_and_keep_their_ti
     let (at, value) = (format!("deferred/Account/ada/0000000000000001-{:016x}", 2), encode("", &deferred).unwrap());
     put(&at, value).await;
     for now in [5, 50] {
-        let taken = Ledger::take(journal.clone(), Place::new("test", PartitionId(7)), "node-a", Wall(now), BY).await;
+        let taken = Ledger::take(journal.clone(), Place::new("test", PartitionId(7)), NODE_A, Wall(now), BY).await;
         let (ledger, recovered): (_, Recovered<Actor, u8>) = taken.unwrap();
         assert_eq!((ledger.life(), ledger.owner().epoch), (Life(3), Epoch(if now == 5 { 7 } else { 8 })));
         let earlier = Recorded { at: Wall::default(), ..recorded("k/1", 7) };
@@ -289,7 +298,7 @@ async fn a_record_of_a_newer_program_is_an_error_that_says_so() {
     let journal = Arc::new(MemoryStore::new());
     journal.create("reliable/test/00007/fence", Bytes::from_static(&[1, 3, 0xc0]), BY).await.unwrap();
     let place = Place::new("test", PartitionId(7));
-    let taken = Ledger::take::<Actor, u8>(journal, place, "node-a", Wall(5), BY).await;
+    let taken = Ledger::take::<Actor, u8>(journal, place, NODE_A, Wall(5), BY).await;
     let message = taken.unwrap_err().to_string();
     assert!(message.contains("format 3") && message.contains("newer program"), "{message}");
 }
@@ -340,7 +349,7 @@ async fn what_may_be_sent_may_be_deferred_and_parked_whatever_it_failed_of() {
     let journal: Arc<dyn Journal> = Arc::new(MemoryStore::new());
     let limit = journal.limits().value_bytes_max;
     let place = Place::new("test", PartitionId(7));
-    let taken = Ledger::take::<Actor, Large>(journal, place, "node-a", Wall(5), BY).await;
+    let taken = Ledger::take::<Actor, Large>(journal, place, NODE_A, Wall(5), BY).await;
     let ledger = taken.expect("nothing is wrong with the journal").0;
     let letter = |bytes: usize| -> Sealed<Actor, Large> {
         let (from, body) = (Some(actor("ada")), Large("x".repeat(bytes)));
@@ -363,4 +372,91 @@ async fn what_may_be_sent_may_be_deferred_and_parked_whatever_it_failed_of() {
         let parked = Parked { slot: slot(2), envelope: letter(largest), error: "wrong ü ".repeat(10_000), leaves };
         assert_eq!(written(Write::Park(parked)).await, Outcome::Committed);
     }
+}
+
+#[tokio::test]
+async fn attempts_are_recovered_handed_over_and_removed() {
+    let journal = Arc::new(MemoryStore::new());
+    let (ledger, _) = take(&journal).await;
+    let write = vec![Write::Attempt(attempt(Some(7)))];
+    assert_eq!(ledger.commit(&commit(&ledger, write, vec![]), &[]).await, Outcome::Committed);
+    let (ledger, recovered) = take(&journal).await;
+    assert_eq!(recovered.attempts, [attempt(Some(7))]);
+    ledger.leave(vec![attempt(None)]).await.unwrap();
+    let (ledger, recovered) = take(&journal).await;
+    assert_eq!(recovered.attempts, [attempt(None)], "it runs no more");
+    let end = vec![Write::EndAttempt(attempt(None).place)];
+    assert_eq!(ledger.commit(&commit(&ledger, end, vec![]), &[]).await, Outcome::Committed);
+    assert_eq!(take(&journal).await.1.attempts, []);
+}
+
+#[tokio::test]
+async fn an_owner_that_neither_left_nor_goes_on_may_have_died() {
+    let journal = Arc::new(MemoryStore::new());
+    let by = async |number: u64| {
+        let owner = OwnerProcess { name: "node-b", number };
+        let taken = Ledger::take::<Actor, u8>(journal.clone(), Place::new("test", PartitionId(7)), owner, Wall(5), BY);
+        taken.await.expect("nothing is wrong with the journal")
+    };
+    assert!(!by(1).await.1.after_death, "there was no owner");
+    assert!(!by(1).await.1.after_death, "the same process goes on");
+    let (ledger, recovered) = by(2).await;
+    assert!(recovered.after_death);
+    ledger.leave(Vec::new()).await.unwrap();
+    assert!(!by(3).await.1.after_death, "it has left");
+    assert!(by(4).await.1.after_death, "that one has not");
+}
+
+#[test]
+fn attempts_and_fences_are_promises_to_journals() {
+    let stored = encode("attempt", &attempt(Some(7))).unwrap();
+    let golden =
+        b"\x01\x01\x83\xa5place\x81\xa7Counted\x83\xa4from\x03\xa4life\x01\xa6number\x09\xa6deaths\x01\xa7process\x07";
+    assert_eq!(&stored[..], golden);
+    let place = Place::new("test", PartitionId(7));
+    let slots = "0000000000000001-0000000000000002";
+    for (of, name) in [
+        (attempt(None).place, "counted-00003-0000000000000001-0000000000000009".to_owned()),
+        (
+            WaitingPlace::Loose { from: PartitionId(3), life: Life(1), number: 9 },
+            format!("loose-00003-{}", "0000000000000001-0000000000000009"),
+        ),
+        (WaitingPlace::Queue(slot(2)), format!("queue-{slots}")),
+        (WaitingPlace::Call("a/b".to_owned()), "call-a%2Fb".to_owned()),
+    ] {
+        assert_eq!(place.attempt(&of), format!("reliable/test/00007/attempt/{name}"));
+    }
+    // A fence of an earlier program, as it was written and is read.
+    #[derive(Serialize)]
+    struct Fence2 {
+        epoch: u64,
+        life: u64,
+        owner: &'static str,
+        answers_since: Option<Wall>,
+    }
+    let old = encode("fence", &Fence2 { epoch: 6, life: 3, owner: "node-a", answers_since: Some(Wall(5)) }).unwrap();
+    let fence = Fence::decode("fence", &old).unwrap();
+    assert_eq!((fence.process, fence.is_left), (None, false));
+    assert_eq!(&fence.encode("fence").unwrap()[2..], &old[2..], "what is not said is not written");
+}
+
+#[test]
+fn batches_of_earlier_programs_do_not_say_what_was_sent_before() {
+    #[derive(Serialize)]
+    struct OldBatch {
+        from: PartitionId,
+        life: Life,
+        epoch: Epoch,
+        counted: bool,
+        round: u32,
+        floor: u64,
+        first: u64,
+        messages: Vec<(u64, Sealed<Actor, u8>)>,
+    }
+    let (from, life, epoch, messages) = (PartitionId(3), Life(1), Epoch(2), vec![(7, message("bob", 1))]);
+    let old = OldBatch { from, life, epoch, counted: true, round: 0, floor: 6, first: 7, messages };
+    let old = encode("batch", &old).unwrap();
+    let batch: Batch<Actor, u8> = decode("batch", &old).unwrap();
+    assert_eq!(batch.sent_before, None);
+    assert_eq!(encode("batch", &batch).unwrap(), old);
 }

@@ -83,9 +83,9 @@ impl Asked {
     /// What it takes to ask this.
     pub(super) fn needs(&self) -> Needs {
         match self {
-            Self::Reminders { .. } | Self::Clusters | Self::Reliable(Reliable::Partitions | Reliable::Parked) => {
-                Needs::Look
-            }
+            Self::Reminders { .. }
+            | Self::Clusters
+            | Self::Reliable(Reliable::Partitions | Reliable::Parked | Reliable::Waiting { .. }) => Needs::Look,
             Self::Drain { .. }
             | Self::PauseOptimiser(_)
             | Self::CancelReminder { .. }

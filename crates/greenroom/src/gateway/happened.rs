@@ -102,7 +102,7 @@ fn told(change: &Asked) -> Option<(String, Subject)> {
             (format!("message {slot} of partition {partition}, which was parked, is tried again"), Subject::default())
         }
         Asked::Reliable(Reliable::Drop { partition, slot }) => {
-            (format!("message {slot} of partition {partition}, which was parked, is dropped"), Subject::default())
+            (format!("message {slot} of partition {partition} is dropped"), Subject::default())
         }
         Asked::Reliable(_) | Asked::Reminders { .. } | Asked::Clusters => return None,
     })

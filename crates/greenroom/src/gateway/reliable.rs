@@ -18,11 +18,13 @@ pub(super) enum Reliable {
     Partitions,
     /// What is parked: `GET /-/reliable/parked`.
     Parked,
+    /// The messages that wait for their turns: `GET /-/reliable/waiting`, and of one actor `GET /-/reliable/waiting/{kind}/{key}`.
+    Waiting { actor: Option<(String, String)> },
     /// What the journal holds of an actor: `GET /-/reliable/actor/{kind}/{key}`.
     Actor { kind: String, key: String },
     /// Tries a parked message again: `POST /-/reliable/{partition}/retry/{slot}`.
     Retry { partition: u32, slot: String },
-    /// Drops a parked message: `POST /-/reliable/{partition}/drop/{slot}`.
+    /// Drops a parked message or one that waits for its turn: `POST /-/reliable/{partition}/drop/{slot}`.
     Drop { partition: u32, slot: String },
 }
 
@@ -35,6 +37,8 @@ impl Reliable {
         Ok(match *rest {
             [] => Some(Self::Partitions),
             ["parked"] => Some(Self::Parked),
+            ["waiting"] => Some(Self::Waiting { actor: None }),
+            ["waiting", kind, key] => Some(Self::Waiting { actor: Some((decode(kind)?, decode(key)?)) }),
             ["actor", kind, key] => Some(Self::Actor { kind: decode(kind)?, key: decode(key)? }),
             [partition, "retry", slot] => {
                 let slot = decode(slot)?;
@@ -51,7 +55,7 @@ impl Reliable {
     /// How it is asked.
     pub(super) fn method(&self) -> Method {
         match self {
-            Self::Partitions | Self::Parked | Self::Actor { .. } => Method::GET,
+            Self::Partitions | Self::Parked | Self::Waiting { .. } | Self::Actor { .. } => Method::GET,
             Self::Retry { .. } | Self::Drop { .. } => Method::POST,
         }
     }
@@ -66,6 +70,11 @@ pub(super) async fn answer(door: &Door, asked: &Reliable, values: bool) -> Resul
     let shown = match asked {
         Reliable::Partitions => partitions(&node).await,
         Reliable::Parked => parked(&node, values).await,
+        Reliable::Waiting { actor } => {
+            let actor = actor.as_ref().map(|(kind, key)| (kind.as_str(), key.as_str()));
+            actor.map_or(Ok(()), |(_, key)| check(key))?;
+            admin::waiting(&node, actor).await
+        }
         Reliable::Actor { kind, key } => {
             check(key)?;
             let wish = Wish::Actor { kind: kind.clone(), key: key.clone() };

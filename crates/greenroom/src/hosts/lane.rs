@@ -95,8 +95,9 @@ pub(super) struct Made {
 pub(super) enum End {
     /// As its host says.
     Said { status: Status, payload: Bytes, made: Made, stream: Option<Begun> },
-    /// Its host was lost: whether it may run again, as nothing had begun or nobody sees it.
-    Lost { is_again: bool },
+    /// Its host was lost. `is_again` is true if the turn may run again, as nothing had begun or nobody sees it; `is_begun` is true if
+    /// it may have begun there.
+    Lost { is_again: bool, is_begun: bool },
     /// Nothing began: the description that the host offers has no such method.
     NoMethod,
     /// Nothing began.

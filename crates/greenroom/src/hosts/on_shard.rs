@@ -224,7 +224,7 @@ impl OnShard {
     /// What a turn does next, and in whose session it runs.
     pub(super) fn poll_turn(&self, cookie: Cookie, waker: &Waker) -> Poll<(u64, Next)> {
         let mut state = self.state.borrow_mut();
-        let lost = (0, Next::Ended(End::Lost { is_again: false }));
+        let lost = (0, Next::Ended(End::Lost { is_again: false, is_begun: true }));
         let Some(running) = state.turns.get_mut(&cookie) else { return Poll::Ready(lost) };
         let session = running.sent.as_ref().map_or(0, |sent| sent.session);
         if let Some(asked) = running.asked.pop_front() {

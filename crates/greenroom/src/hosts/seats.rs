@@ -23,6 +23,7 @@ use crate::actor::error::{CallError, Failure, Never, Refusal};
 use crate::actor::interface::Why;
 use crate::actor::key::ActorId;
 use crate::actor::reply;
+use crate::reliable::hosted::LOST_MAKING;
 use crate::shard::Slot;
 
 /// What a shard has of hosts.
@@ -209,7 +210,7 @@ impl State {
             }
             LaneAction::NotMade { activation } => {
                 let refusal = self.places.get_mut(&activation).and_then(|place| place.refusal.take());
-                let unmade = || Refusal::Activation { message: "its host could not make it".to_owned() };
+                let unmade = || Refusal::Activation { message: LOST_MAKING.to_owned() };
                 self.fail_place(activation, refusal.unwrap_or_else(unmade), woken);
             }
             LaneAction::NoHost { activation, is_full } => {
@@ -359,10 +360,10 @@ impl State {
             self.lanes.get(&sent.session).is_none_or(|lane| lane.is_open() || sent.position < lane.written)
         });
         match fate {
-            Fate::Again => End::Lost { is_again: true },
+            Fate::Again => End::Lost { is_again: true, is_begun },
             // What was not written yet has not begun.
-            Fate::Unknown => End::Lost { is_again: !is_begun },
-            Fate::Abandoned | Fate::Cancelled => End::Lost { is_again: false },
+            Fate::Unknown => End::Lost { is_again: !is_begun, is_begun },
+            Fate::Abandoned | Fate::Cancelled => End::Lost { is_again: false, is_begun },
             Fate::NoHost => End::Refused(self.no_seat(running.activation, false)),
             Fate::Unseated => {
                 let refusal = self.places.get(&running.activation).and_then(|place| place.refusal.clone());

@@ -112,15 +112,41 @@ pub(super) async fn run(cx: &Cx, mut of: Of<'_>, message: ForeignMessage) {
     if let Some(refusal) = hosted.as_ref().and_then(|hosted| machine::unwanted(hosted, cx, of.get(), method)) {
         return answer(reply, Err(refusal.into()));
     }
+    let mut deaths = 0;
     let ended = loop {
         if let Some(hosted) = &hosted {
             hosted.begin();
         }
-        if let Some(ended) = attempt(cx, &mut of, &new).await {
-            break ended;
+        let is_begun = match attempt(cx, &mut of, &new).await {
+            Attempt::Ended(ended) => break ended,
+            Attempt::Lost { is_begun } => is_begun,
+        };
+        if is_begun
+            && let Some(hosted) = hosted.as_ref().filter(|_| cx.port.node.config().checks.delivery.counted_deaths)
+        {
+            // Its partition counts the death before the turn runs again.
+            hosted.die();
+            break Err(host_lost(cx));
+        }
+        deaths += u32::from(is_begun);
+        if deaths >= READ_DEATHS_MAX {
+            break Err(host_lost(cx));
         }
     };
     answer(reply, ended);
+}
+
+fn host_lost(cx: &Cx) -> Failure {
+    Doubt::HostLost { actor: cx.id.to_string() }.into()
+}
+
+/// Result of sending a turn to a host.
+enum Attempt {
+    Ended(Result<(Status, Bytes), Failure>),
+    /// The host is lost, and the turn is to run again. `is_begun` is true if that host may have begun it.
+    Lost {
+        is_begun: bool,
+    },
 }
 
 /// What came with the message of the current turn.
@@ -128,9 +154,9 @@ fn baggage_of_turn() -> Load {
     Shard::with(|shard| shard.and_then(Shard::baggage))
 }
 
-/// Runs a turn at a host; `None` if that was lost, and the turn is to run again.
-async fn attempt(cx: &Cx, of: &mut Of<'_>, new: &NewTurn) -> Option<Result<(Status, Bytes), Failure>> {
-    let Some(cookie) = begin(cx, of.get(), new).await else { return Some(Err(Refusal::Stopping.into())) };
+/// Runs a turn at a host.
+async fn attempt(cx: &Cx, of: &mut Of<'_>, new: &NewTurn) -> Attempt {
+    let Some(cookie) = begin(cx, of.get(), new).await else { return Attempt::Ended(Err(Refusal::Stopping.into())) };
     let mut underway = Underway { cookie, session: 0, over: false, asker: None, cancelled: false };
     loop {
         let end = match underway.next().await {
@@ -140,21 +166,21 @@ async fn attempt(cx: &Cx, of: &mut Of<'_>, new: &NewTurn) -> Option<Result<(Stat
             }
             Next::Ended(end) => end,
         };
-        return match end {
-            End::Lost { is_again: true } => None,
-            End::Lost { is_again: false } => Some(Err(Doubt::HostLost { actor: cx.id.to_string() }.into())),
+        return Attempt::Ended(match end {
+            End::Lost { is_again: true, is_begun } => return Attempt::Lost { is_begun },
+            End::Lost { is_again: false, .. } => Err(host_lost(cx)),
             End::NoMethod => {
                 let kind = cx.kind().to_owned();
                 let methods = cx.port.node.kinds().find(cx.id.kind).map(|kind| kind.methods()).unwrap_or_default();
                 let method = methods.get(usize::from(new.method)).map_or("", |method| method.name).to_owned();
-                Some(Err(Refusal::UnknownMethod { kind, method, near: Vec::new() }.into()))
+                Err(Refusal::UnknownMethod { kind, method, near: Vec::new() }.into())
             }
             End::Refused(refusal) => {
                 if let Refusal::NoHost { .. } = refusal {
                     cx.port.node.part::<Hosts>().count_missed(cx.kind());
                     end_current(Why::HostLost);
                 }
-                Some(Err(refusal.into()))
+                Err(refusal.into())
             }
             End::Said { status, payload, made, stream } => {
                 let stream = stream.map(|begun| Items::of(underway.session, begun));
@@ -165,22 +191,22 @@ async fn attempt(cx: &Cx, of: &mut Of<'_>, new: &NewTurn) -> Option<Result<(Stat
                     && let Stated::Unsaved(doubt) = foreign.save(cx, made.changes).await
                 {
                     leave_seat(Leave::Unsaved);
-                    return Some(Err(doubt.into()));
+                    return Attempt::Ended(Err(doubt.into()));
                 }
                 if matches!(status, Status::Panicked | Status::Unknown) && of.get().is_kept() {
                     // What its memory is now, nobody has meant.
                     leave_seat(Leave::Failed);
                 }
-                Some(match stream {
+                match stream {
                     Some(stream) if status == Status::Ok && new.is_awaited => {
                         stream.named(&new.payload).map(|name| (status, name))
                     }
                     _ => reads::in_codec_of(&new.payload, payload).map(|payload| (status, payload)).map_err(|error| {
                         Doubt::Unreadable { message: format!("what its host has answered: {error}") }.into()
                     }),
-                })
+                }
             }
-        };
+        });
     }
 }
 
@@ -238,7 +264,7 @@ impl Underway {
                 }
                 Some(polled)
             })
-            .unwrap_or(Poll::Ready((0, Next::Ended(End::Lost { is_again: false }))))
+            .unwrap_or(Poll::Ready((0, Next::Ended(End::Lost { is_again: false, is_begun: true }))))
         })
         .await;
         self.session = session;
@@ -313,3 +339,6 @@ pub(super) fn tell(act: impl FnOnce(&Shard, &OnShard)) {
 pub(super) fn with<R>(act: impl FnOnce(&Shard, &OnShard) -> Option<R>) -> Option<R> {
     Shard::with(|shard| shard.and_then(|shard| act(shard, OnShard::of(shard))))
 }
+
+/// Hosts that may die during a read before its caller hears of it.
+const READ_DEATHS_MAX: u32 = 3;

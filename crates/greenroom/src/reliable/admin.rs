@@ -1,5 +1,6 @@
 //! What operators see of partitions, and ask of them.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -65,8 +66,10 @@ pub(crate) enum Wish {
     Parked,
     /// Let a parked message be tried again.
     Retry(String),
-    /// Drop a parked message.
+    /// Drop a parked message, or one that waits for its turn.
     Drop(String),
+    /// Show the messages that wait for their turns: those of an actor, or of all; as JSON.
+    Waiting { actor: Option<Named> },
     /// Show what the journal holds of an actor, as JSON.
     Actor { kind: String, key: String },
 }
@@ -121,7 +124,7 @@ fn field(entries: &[(String, Bytes)]) -> Value {
     }
 }
 
-fn method(letter: &Letter) -> &str {
+pub(super) fn method(letter: &Letter) -> &str {
     match &letter.body {
         Body::Call { method, .. } => method,
         Body::Reply { .. } => "a reply",
@@ -138,6 +141,46 @@ pub(crate) async fn reports(node: &Node) -> Vec<(u32, Option<Report>)> {
         (partition, report.ok().flatten())
     });
     join_all(asked).await
+}
+
+/// The messages that wait for their turns in all partitions, as JSON: a list, its length before it was cut, and the partitions that
+/// do not answer.
+pub(crate) async fn waiting(node: &Node, actor: Option<(&str, &str)>) -> Value {
+    let actor = actor.map(|(kind, key)| Named { kind: kind.to_owned().into(), key: key.into() });
+    let partitions = node.here().config().reliable.partitions;
+    let asked = (0..partitions).map(|partition| {
+        let wish = Wish::Waiting { actor: actor.clone() };
+        async move { (partition, ask(node, partition, wish).await) }
+    });
+    let (mut silent, mut count) = (Vec::new(), 0);
+    // The partition in which a message waits knows more of it than the one that has sent it.
+    let mut shown: BTreeMap<(u64, String), Value> = BTreeMap::new();
+    let mut nameless = Vec::new();
+    for (partition, answer) in join_all(asked).await {
+        let answer: Value = match answer.map(|answer| serde_json::from_str(&answer)) {
+            Ok(Ok(answer)) => answer,
+            Ok(Err(_)) | Err(_) => {
+                silent.push(partition);
+                continue;
+            }
+        };
+        let messages = answer["waiting"].as_array().cloned().unwrap_or_default();
+        count += answer["count"].as_u64().unwrap_or_default().saturating_sub(messages.len() as u64);
+        for message in messages {
+            let Some(place) = message["place"].as_str() else {
+                nameless.push(message);
+                continue;
+            };
+            let name = (message["partition"].as_u64().unwrap_or_default(), place.to_owned());
+            if message["state"] == "sent" {
+                shown.entry(name).or_insert(message);
+            } else {
+                shown.insert(name, message);
+            }
+        }
+    }
+    let waiting: Vec<Value> = shown.into_values().chain(nameless).collect();
+    json!({ "waiting": waiting, "more": count, "silent_partitions": silent })
 }
 
 /// Has a wish granted by a partition.

@@ -13,6 +13,7 @@ use tokio::sync::oneshot;
 
 use super::again::{Doubted, Fields, Record};
 use super::births::Births;
+use super::hosted::LOST_MAKING;
 use super::kept::Memory;
 use super::name::{Body, Letter, Machine, Named, Payload, Sealed};
 use super::takings::{Ended, Fate, Takings};
@@ -75,6 +76,8 @@ pub(super) enum End {
     Deferred,
     /// It has no effects, and this is why.
     Failed(String),
+    /// It has no effects, as the host in which it ran died.
+    Died,
     /// This node may not run turns now: the next ownership does.
     Again,
     /// It is run again before its end is believed.
@@ -352,6 +355,7 @@ fn ended(turn: TurnId, actor: &Named, takings: &Takings, called: bool, completio
     let answer = match completion {
         _ if fate == Some(Fate::Deferred) => return End::Deferred,
 
+        _ if fate == Some(Fate::Died) => return End::Died,
         Some(_) if let Some(Fate::Failed(why)) = fate => return failed(why),
         Some(_) if let Some(Fate::Stuck(why)) = fate => {
             return if called { failed(why) } else { End::Deferred };
@@ -368,6 +372,7 @@ fn ended(turn: TurnId, actor: &Named, takings: &Takings, called: bool, completio
                 (status.to_byte(), payload)
             }
             Failure::Refused(refusal) if is_callers_fault(&refusal) => return failed(refusal.to_string()),
+            Failure::Refused(Refusal::Activation { message }) if message == LOST_MAKING => return End::Died,
             Failure::Refused(Refusal::Activation { message }) => return failed(message),
             Failure::Refused(refusal) => {
                 tracing::debug!(%actor, %refusal, "a turn could not begin; its partition is recovered");

@@ -166,6 +166,7 @@ impl Company {
             }
             Begun::Fails(turn, Outcome::Done(effects)) => self.ended(shard, who, Ended::of(&who.named, turn, effects)),
             Begun::Fails(_, Outcome::Failed(why)) => self.failed(shard, who, why),
+            Begun::Fails(_, Outcome::Died) => self.failed(shard, who, HOST_DIED.to_owned()),
             Begun::Fails(_, Outcome::Deferred) => self.deferred(shard, who),
             Begun::Strands(..) => {
                 let why = "it is hosted in another language, and hosts are not explored: test it with a whole cluster";
@@ -185,6 +186,7 @@ impl Company {
             Some(End::Done(ended)) => self.ended(shard, who, ended),
             Some(End::Deferred) => self.deferred(shard, who),
             Some(End::Failed(why)) => self.failed(shard, who, why),
+            Some(End::Died) => self.failed(shard, who, HOST_DIED.to_owned()),
             Some(End::Again) => self.failed(shard, who, "its turn could not begin".to_owned()),
             Some(End::Twice(begun)) => self.begun(shard, who, begun),
             None => {}
@@ -456,3 +458,5 @@ const SENT: u64 = 13 << 59;
 const TIMER: u64 = 15 << 59;
 /// Leaves short names.
 const LIFE_SHIFT: u32 = 40;
+/// Failure of a turn whose host died: no actor is in a host where actors are explored.
+const HOST_DIED: &str = "its host died";

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use greenroom_protocols::delivery::{PartitionId, Recovered};
-use greenroom_reliable::ledger::{Ledger, Place};
+use greenroom_reliable::ledger::{Ledger, OwnerProcess, Place};
 use greenroom_store::{Journal, StoreError};
 use tokio::sync::{mpsc, oneshot};
 
@@ -26,6 +26,8 @@ pub(super) struct Driver {
     partition: PartitionId,
     journal: Arc<dyn Journal>,
     inputs: mpsc::Receiver<Input>,
+    /// True if an owner before this process may have died: its suspects are still to be tried.
+    after_death: bool,
 }
 
 /// Why an ownership is over.
@@ -43,7 +45,7 @@ impl Driver {
         journal: Arc<dyn Journal>,
         inputs: mpsc::Receiver<Input>,
     ) -> Self {
-        Self { port, partition, journal, inputs }
+        Self { port, partition, journal, inputs, after_death: false }
     }
 
     /// Owns the partition until its activation ends.
@@ -91,7 +93,11 @@ impl Driver {
             let (node, journal, partition) = (node.clone(), self.journal.clone(), self.partition);
             let taken = self.meanwhile(taken(node.clone(), journal, partition), early, None).await?;
             let error = match taken {
-                Ok((ledger, recovered)) => return Ok(Owned::recover(&self.port, &*self.journal, ledger, recovered)),
+                Ok((ledger, mut recovered)) => {
+                    self.after_death |= recovered.after_death;
+                    recovered.after_death = self.after_death;
+                    return Ok(Owned::recover(&self.port, &*self.journal, ledger, recovered));
+                }
                 Err(error) => error,
             };
             let what = format!("partition {} of reliable actors cannot be taken", partition.0);
@@ -144,7 +150,8 @@ async fn taken(
         world.sleep_until(world.now() + AGAIN_AFTER).await;
     }
     let place = Place::new(&node.config().cluster, partition);
-    Ledger::take(journal, place, node.name(), node.wall(), node.config().store_timeout).await
+    let owner = OwnerProcess { name: node.name(), number: node.birth().into() };
+    Ledger::take(journal, place, owner, node.wall(), node.config().store_timeout).await
 }
 
 /// Whether it is a call for whose answer nobody waits any more.

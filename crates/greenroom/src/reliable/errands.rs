@@ -7,10 +7,11 @@ use futures_util::future::{LocalBoxFuture, try_join};
 use greenroom_protocols::delivery::{Commit, CommitId, Deferred, Lane, Parked, Presence, TurnId};
 use greenroom_reliable::ledger::{Ledger, Outcome, StoredField, TurnChanges};
 use greenroom_store::StoreError;
-use tokio::sync::oneshot;
+use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
 use super::admin::{self, Wish};
 use super::name::{Body, Happening, Letter, Named, Sealed};
+use super::waiting::WaitingWish;
 use crate::actor::key::{ActorId, Kind};
 use crate::here::Here;
 use crate::shard::calls::Completion;
@@ -27,6 +28,10 @@ pub(super) enum Done {
     Fields { actor: Named, fields: Result<Vec<StoredField>, String> },
     /// A turn that could not begin is to be tried again.
     Due { turn: TurnId, letter: Sealed },
+    /// The turn of a suspect may begin here, with a permit if it runs alone.
+    Admitted { turn: TurnId, permit: Option<OwnedSemaphorePermit> },
+    /// The turn of a suspect has run alone for long enough.
+    AloneForLong { turn: TurnId },
     /// A turn has ended; `None` if it was dropped.
     Turn { turn: TurnId, completion: Option<Completion> },
     /// A commit has ended.
@@ -39,6 +44,8 @@ pub(super) enum Done {
     },
     /// An outlet has an output, or will not have it for this reason.
     Output { lane: Lane, number: u64, refused: Option<String> },
+    /// The actors' own queues are read, as somebody wants something of the messages that wait.
+    Waiting { wish: WaitingWish, deferred: Result<Vec<Deferred<Named, Body>>, String> },
     /// Nothing depends on it.
     Nothing,
 }
@@ -92,6 +99,29 @@ impl Desk {
             let world = self.node.world();
             world.sleep_until(world.now() + OFFERED_AFTER).await;
             Done::Due { turn, letter }
+        })
+    }
+
+    /// Waits until the turn of a suspect may begin here: its kind is offered and, if it runs alone, no other suspect does.
+    pub(super) fn admission(self, turn: TurnId, letter: Sealed, alone: bool) -> Errand {
+        Box::pin(async move {
+            let world = self.node.world();
+            let kind = &letter.to.kind;
+            while !self.node.kinds().contains(kind) && self.node.may_be_offered(kind) {
+                world.sleep_until(world.now() + OFFERED_AFTER).await;
+            }
+            // It is never closed.
+            let permit = if alone { self.node.isolation().clone().acquire_owned().await.ok() } else { None };
+            Done::Admitted { turn, permit }
+        })
+    }
+
+    /// Waits until the turn of a suspect has run alone for so long that others may run beside it.
+    pub(super) fn alone_for_long(self, turn: TurnId) -> Errand {
+        Box::pin(async move {
+            let world = self.node.world();
+            world.sleep_until(world.now() + ALONE_MAX).await;
+            Done::AloneForLong { turn }
         })
     }
 
@@ -286,5 +316,7 @@ const PAUSE_TOLD: Duration = Duration::from_millis(100);
 const PAUSE_MAX: Duration = Duration::from_secs(2);
 /// Between two looks whether a kind is offered.
 const OFFERED_AFTER: Duration = Duration::from_millis(200);
+/// Time after which a suspect that does not end lets others run beside it.
+const ALONE_MAX: Duration = Duration::from_secs(10);
 /// Pause where a retry helps only after an operator has.
 const PAUSE_PERMANENT: Duration = Duration::from_secs(5);

@@ -218,6 +218,12 @@ impl HostedTurn {
         self.0.end_as(Fate::Unhandled(why));
     }
 
+    /// The host died while it ran the turn, which has no effects.
+    pub(crate) fn die(&self) {
+        self.0.begin_again();
+        self.0.end_as(Fate::Died);
+    }
+
     /// The turn has failed, and has no effects.
     pub(crate) fn fail(&self, why: String) {
         self.0.fail(why);
@@ -305,3 +311,5 @@ fn invalid(message: String) -> Refusal {
 
 /// A payload's codec and type version.
 const PAYLOAD_HEAD: usize = 2;
+/// Reason why an activation could not be made: its host was lost meanwhile.
+pub(crate) const LOST_MAKING: &str = "the host was lost that made it";

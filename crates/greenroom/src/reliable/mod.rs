@@ -33,10 +33,14 @@ mod name;
 mod outputs;
 mod owned;
 mod partition;
+mod parts;
 pub(crate) mod settings;
 mod start;
+mod suspects;
 mod takings;
 mod timers;
+mod waiting;
+mod wishes;
 
 pub use greenroom_reliable::fields::{Map, Queue, Register, Set};
 

@@ -7,24 +7,27 @@ use std::time::Duration;
 use futures_util::stream::FuturesUnordered;
 use futures_util::{FutureExt, StreamExt};
 use greenroom_protocols::delivery::{
-    Answer, Batch, CommitId, Config, DeadLetter, Outcome as TurnOutcome, Parked, Recovered, Stop, TurnId,
+    Answer, CommitId, Config, DeadLetter, Outcome as TurnOutcome, Recovered, Stop, TurnId,
 };
 use greenroom_reliable::ledger::{Ledger, Outcome};
 use greenroom_store::{Applied, Journal};
 use greenroom_world::{BoxFuture, Timestamp};
 use tokio::sync::{mpsc, oneshot};
 
-use super::admin::{self, Report, Wish};
+use super::admin::Wish;
 use super::answers::Answered;
 use super::callers::Callers;
 use super::cast::{Begun, Cast, End};
 use super::counts::Share;
 use super::driver::Over;
 use super::errands::{Changes, Desk, Done, Errand, subject};
-use super::name::{Act, Body, Happening, Machine, Named, Wire};
+use super::name::{Act, Body, Happening, Machine, Named};
 use super::outputs::{Leaving, Outputs};
 use super::partition::Input;
-use super::takings::{Later, letter_size};
+use super::parts::parts;
+use super::suspects::Suspects;
+use super::takings::Later;
+use super::waiting::{self, WaitingWishKind};
 use crate::actor::error::Refusal;
 use crate::here::port::Port;
 use crate::observe::events::Happened as Event;
@@ -33,14 +36,14 @@ use crate::shard::calls::Completion;
 
 /// An ownership of a partition.
 pub(super) struct Owned {
-    port: Arc<Port>,
-    desk: Desk,
-    machine: Machine,
+    pub(super) port: Arc<Port>,
+    pub(super) desk: Desk,
+    pub(super) machine: Machine,
     actions: VecDeque<Act>,
     /// What the machine has just wanted, which goes behind `actions` at once: room that is kept.
     wanted: Vec<Act>,
-    errands: FuturesUnordered<Errand>,
-    cast: Cast,
+    pub(super) errands: FuturesUnordered<Errand>,
+    pub(super) cast: Cast,
     /// Changes of turns that have ended and are not committed, and what is to be done after their commit.
     changes: BTreeMap<TurnId, (Changes, Vec<Later>)>,
     flight: Option<(CommitId, Vec<TurnId>)>,
@@ -49,10 +52,11 @@ pub(super) struct Owned {
     loading: BTreeMap<Named, oneshot::Sender<()>>,
     /// The same of calls whose answers are looked for, by their keys.
     recalling: BTreeMap<String, oneshot::Sender<()>>,
+    suspects: Suspects,
     over: Option<Over>,
-    commits: u64,
-    turns: u64,
-    last_commit: Duration,
+    pub(super) commits: u64,
+    pub(super) turns: u64,
+    pub(super) last_commit: Duration,
     share: Share,
     outputs: Outputs,
 }
@@ -71,6 +75,7 @@ impl Owned {
             bytes_max: (limits.bytes_max / 2).min(Config::default().bytes_max),
             answers_keep: port.node.config().reliable.answers_keep,
             answers_bytes_max: port.node.config().reliable.answers_bytes_max,
+            deaths_max: port.node.config().reliable.deaths_max,
             checks: port.node.config().checks.delivery,
             ..Config::default()
         };
@@ -95,6 +100,7 @@ impl Owned {
             callers: Callers::default(),
             loading: BTreeMap::new(),
             recalling: BTreeMap::new(),
+            suspects: Suspects::default(),
             over: None,
             commits: 0,
             turns: 0,
@@ -137,7 +143,7 @@ impl Owned {
             self.share.tell(now);
             let now = world.now();
             if leaving.as_ref().is_some_and(|(until, _)| *until <= now || self.is_quiet()) {
-                self.let_go();
+                self.leave().await;
                 return Over::Left(leaving.map(|(_, told)| told));
             }
             let due = self.machine.deadline().unwrap_or(Timestamp::NEVER).min(sweep_at);
@@ -153,7 +159,7 @@ impl Owned {
                     Some(input) => self.input(input, &mut leaving),
                     // The activation was cut.
                     None => {
-                        self.let_go();
+                        self.leave().await;
                         return Over::Left(None);
                     }
                 },
@@ -197,11 +203,20 @@ impl Owned {
         self.callers.answer_all(&Answered::Lost);
     }
 
+    /// Lets go of everything, and tells the next owner that nothing of it runs any more.
+    async fn leave(mut self) {
+        self.let_go();
+        let attempts = self.machine.handed_over();
+        if let Err(error) = self.desk.ledger.leave(attempts).await {
+            tracing::debug!(%error, "the next owner of a partition takes this one for dead");
+        }
+    }
+
     fn now(&self) -> Timestamp {
         self.port.node.world().now()
     }
 
-    fn happen(&mut self, event: Happening) {
+    pub(super) fn happen(&mut self, event: Happening) {
         self.machine.handle(self.port.node.world().now(), event, &mut self.wanted);
         self.actions.extend(self.wanted.drain(..));
     }
@@ -238,35 +253,17 @@ impl Owned {
                 let memory = self.cast.is_in_memory(&kind, &key);
                 self.errands.push(self.desk.clone().show(kind, key, memory, done));
             }
+            Input::Wish(Wish::Waiting { actor }, done) => self.ask_waiting(WaitingWishKind::List(actor), done),
+            Input::Wish(Wish::Drop(name), done) if waiting::is_place_name(&name) => {
+                self.ask_waiting(WaitingWishKind::Drop(name), done);
+            }
             Input::Wish(wish, done) => self.errands.push(self.desk.clone().parked(wish, done)),
             Input::Leave(told) => *leaving = Some((self.now() + LEAVE_MAX, told)),
         }
     }
 
-    fn backlog(&self) -> u64 {
+    pub(super) fn backlog(&self) -> u64 {
         self.machine.sender().backlog().map(|(_, backlog, _)| backlog).sum()
-    }
-
-    fn report(&self) -> Report {
-        let owner = self.desk.ledger.owner();
-        let (answers, answers_bytes) = self.machine.kept();
-        Report {
-            partition: owner.partition.0,
-            node: self.port.node.name().to_owned(),
-            epoch: owner.epoch.0,
-            actors: self.cast.len() as u64,
-            waiting: self.machine.queued() as u64,
-            outgoing: self.backlog(),
-            parked: self.machine.parked() as u64,
-            held: self.machine.held() as u64,
-            answers: answers as u64,
-            answers_bytes,
-            answers_bytes_max: self.port.node.config().reliable.answers_bytes_max,
-            commits: self.commits,
-            turns: self.turns,
-            commit_ms: self.last_commit.as_secs_f64() * 1000.0,
-            trouble: None,
-        }
     }
 
     /// Carries out what the machine wants, in order.
@@ -295,8 +292,25 @@ impl Owned {
                 self.errands.push(self.desk.clone().load(actor, given_up));
             }
             Act::Reset(actor) => {
+                self.suspects.undone(&actor);
                 self.cast.cut(&actor);
                 self.changes.retain(|_, ((_, changes), _)| Cast::changed(changes) != &actor);
+            }
+            Act::Admit { turn, envelope, alone } => {
+                let message = subject(&envelope);
+                if alone {
+                    tracing::warn!(
+                        message,
+                        "processes may have died during this turn: it begins again, alone, once that is recorded"
+                    );
+                } else {
+                    tracing::debug!(
+                        message,
+                        "a process may have died during this turn: it begins again once that is recorded"
+                    );
+                }
+                self.suspects.wait(turn, envelope.to.clone());
+                self.errands.push(self.desk.clone().admission(turn, envelope, alone));
             }
             Act::Run { turn, envelope } => {
                 let begun = self.cast.begin(turn, &envelope, self.port.node.world().now());
@@ -387,6 +401,16 @@ impl Owned {
                 let begun = self.cast.begin_stranded(turn, &letter, self.port.node.world().now());
                 self.begun(begun);
             }
+            Done::Admitted { turn, permit } if self.machine.awaits_admission(turn) => {
+                if permit.is_some() {
+                    self.errands.push(self.desk.clone().alone_for_long(turn));
+                }
+                self.suspects.admitted(turn, permit);
+                self.happen(Happening::Admitted(turn));
+            }
+            // The turn is not wanted any more.
+            Done::Admitted { .. } => {}
+            Done::AloneForLong { turn } => self.suspects.share(turn),
             Done::Turn { turn, completion } => self.turn_over(turn, completion),
             Done::Committed { id, outcome, took } => self.committed(id, outcome, took),
             Done::Parked { wish, parked, done } => {
@@ -394,33 +418,13 @@ impl Owned {
                 // An error means that nobody waits.
                 let _ = done.send(answer);
             }
+            Done::Waiting { wish, deferred } => self.grant_waiting(wish, deferred),
             Done::Output { lane, number, refused } => self.happen(match refused {
                 None => Happening::Delivered { lane, number },
                 Some(error) => Happening::Refused { lane, number, error },
             }),
             Done::Nothing => {}
         }
-    }
-
-    /// Does what an operator wants done with the parked messages.
-    fn grant(&mut self, wish: &Wish, parked: Vec<Parked<Named, Body>>) -> Result<String, String> {
-        let (event, name): (fn(_) -> _, _) = match wish {
-            Wish::Retry(name) => (Happening::Retry, name),
-            Wish::Drop(name) => (Happening::Drop, name),
-            Wish::Parked | Wish::Actor { .. } => return Ok(admin::shown(&parked)),
-        };
-        let found = parked.into_iter().find(|parked| admin::slot_name(parked.slot) == *name);
-        let Some(parked) = found else {
-            return Err(format!("no message is parked at {name:?}; `greenroom reliable parked` lists those that are"));
-        };
-        if !self.machine.is_parked(parked.slot) {
-            return Err(format!(
-                "the message at {name:?} is being retried or dropped already; `greenroom reliable parked` lists what is left"
-            ));
-        }
-        let what = subject(&parked.envelope);
-        self.happen(event(parked));
-        Ok(what)
     }
 
     fn turn_over(&mut self, turn: TurnId, completion: Option<Completion>) {
@@ -430,8 +434,12 @@ impl Owned {
                 self.changes.insert(turn, (ended.changes, ended.later));
                 self.happen(Happening::Ended { turn, outcome: TurnOutcome::Done(ended.effects) });
             }
-            End::Deferred => self.happen(Happening::Ended { turn, outcome: TurnOutcome::Deferred }),
+            End::Deferred => {
+                self.suspects.committed(turn);
+                self.happen(Happening::Ended { turn, outcome: TurnOutcome::Deferred });
+            }
             End::Failed(why) => self.happen(Happening::Ended { turn, outcome: TurnOutcome::Failed(why) }),
+            End::Died => self.happen(Happening::Ended { turn, outcome: TurnOutcome::Died }),
             End::Again => self.over = Some(Over::Again),
             End::Twice(begun) => self.begun(begun),
         }
@@ -449,6 +457,7 @@ impl Owned {
                 self.last_commit = took;
                 self.share.committed(turns.len() as u64, took);
                 for turn in turns {
+                    self.suspects.committed(turn);
                     if let Some(((_, changes), later)) = self.changes.remove(&turn) {
                         let begun = self.cast.committed(Cast::changed(&changes));
                         self.begun(begun);
@@ -477,30 +486,6 @@ impl Owned {
     }
 }
 
-/// What is sent at once, in parts that fit into a frame: each names the number that it begins with, so they are batches
-/// themselves.
-fn parts(wire: Wire) -> Vec<Wire> {
-    let Wire::Batch(Batch { from, life, epoch, counted, round, floor, first, messages }) = wire else {
-        return vec![wire];
-    };
-    let mut parts: Vec<Wire> = Vec::new();
-    let (mut part, mut bytes, mut begins) = (Vec::new(), 0, first);
-    let batch = |first, messages| Wire::Batch(Batch { from, life, epoch, counted, round, floor, first, messages });
-    for (number, letter) in messages {
-        let more = letter_size(&letter);
-        if bytes + more > PART_BYTES_MAX && !part.is_empty() {
-            parts.push(batch(begins, std::mem::take(&mut part)));
-            (bytes, begins) = (0, number);
-        }
-        bytes += more;
-        part.push((number, letter));
-    }
-    parts.push(batch(begins, part));
-    parts
-}
-
-/// Most bytes of messages in one frame, unless one alone has more.
-const PART_BYTES_MAX: usize = 1 << 20;
 /// What is taken in between two looks at the whole: at gauges, at what is due, at whether the partition is to leave.
 const AT_ONCE_MAX: u32 = 64;
 /// Between two looks for actors that nobody needs.

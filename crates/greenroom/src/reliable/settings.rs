@@ -30,6 +30,9 @@ pub struct Reliability {
     /// answers are more than what is left for all others: one alone has half of it, and all calls without a principal are one's.
     /// Each answer takes some 20 bytes of its owner's memory, and 60 where each is another principal's.
     pub answers_bytes_max: u64,
+    /// Processes, nodes or hosts, that may die during the turn of a message before it is parked; 3, and at least 2. The same on all
+    /// nodes.
+    pub deaths_max: u32,
     /// Whether each turn is run a second time before its commit, and fails if it comes to something else with its volatile
     /// fields reset; off. For tests: see [`Node::interference`](crate::Node::interference).
     pub rerun: bool,
@@ -37,9 +40,9 @@ pub struct Reliability {
 
 impl Default for Reliability {
     fn default() -> Self {
-        let Config { answers_keep, answers_bytes_max, .. } = Config::default();
+        let Config { answers_keep, answers_bytes_max, deaths_max, .. } = Config::default();
         let (journal, outlets) = (String::new(), BTreeMap::new());
-        Self { journal, partitions: 64, outlets, answers_keep, answers_bytes_max, rerun: false }
+        Self { journal, partitions: 64, outlets, answers_keep, answers_bytes_max, deaths_max, rerun: false }
     }
 }
 
@@ -49,7 +52,7 @@ impl Reliability {
     /// # Errors
     /// The setting that is out of its bounds.
     pub(super) fn check(&self) -> Result<(), String> {
-        let Self { partitions, answers_keep, answers_bytes_max, .. } = self;
+        let Self { partitions, answers_keep, answers_bytes_max, deaths_max, .. } = self;
         if !(1..=PARTITIONS_MAX).contains(partitions) {
             return Err(format!("`partitions = {partitions}` is not in 1..={PARTITIONS_MAX}; 64 suits most clusters"));
         }
@@ -66,6 +69,11 @@ impl Reliability {
                  idempotency key could be answered"
             ));
         }
+        if !(DEATHS_MIN..=DEATHS_MAX).contains(deaths_max) {
+            return Err(format!(
+                "`deaths_max = {deaths_max}` is not in {DEATHS_MIN}..={DEATHS_MAX}; 3 suits most clusters"
+            ));
+        }
         Ok(())
     }
 }
@@ -76,5 +84,9 @@ const PARTITIONS_MAX: u32 = 4096;
 const KEEP_MIN: Duration = Duration::from_secs(1);
 /// Ten years.
 const KEEP_MAX: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
+/// The first death does not tell which turn has caused it.
+const DEATHS_MIN: u32 = 2;
+/// More deaths than any operator wants to see.
+const DEATHS_MAX: u32 = 1000;
 /// A few answers.
 const ANSWERS_BYTES_MIN: u64 = 4096;

@@ -8,6 +8,7 @@ use greenroom_store::url::redact;
 use greenroom_store::{Journal, Store, StoreError};
 use greenroom_world::{Stage, World};
 use serde::{Deserialize, Serialize};
+use tokio::sync::Semaphore;
 
 use super::counts::Counts;
 use super::hall::Hall;
@@ -34,6 +35,17 @@ pub(crate) struct Journals {
     journal: Option<Arc<dyn Journal>>,
     counts: Counts,
     outlets: Outlets,
+    isolation: Isolation,
+}
+
+/// Permit of the one suspect that runs alone at this node.
+#[derive(Debug)]
+struct Isolation(Arc<Semaphore>);
+
+impl Default for Isolation {
+    fn default() -> Self {
+        Self(Arc::new(Semaphore::new(1)))
+    }
 }
 
 impl Journals {
@@ -177,6 +189,11 @@ impl Here {
     /// Where outputs of reliable actors go.
     pub(crate) fn outlets(&self) -> &Outlets {
         self.journals().outlets()
+    }
+
+    /// The permit of the one turn that runs alone, as it may take this node down.
+    pub(crate) fn isolation(&self) -> &Arc<Semaphore> {
+        &self.journals().isolation.0
     }
 
     /// What this node's partitions of reliable actors do.

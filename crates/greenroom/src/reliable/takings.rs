@@ -52,6 +52,8 @@ pub(super) enum Fate {
     Stuck(String),
     /// The turn has failed.
     Failed(String),
+    /// The host in which it ran died.
+    Died,
 }
 
 #[derive(Default)]

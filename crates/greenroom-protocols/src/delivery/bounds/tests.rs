@@ -62,6 +62,7 @@ fn batch(floor: u64, first: u64, numbers: &[u64]) -> Wire<u8, u8> {
         floor,
         first,
         messages: numbers.iter().map(|number| (*number, message(None, false, None))).collect(),
+        sent_before: Some(0),
     })
 }
 
@@ -169,7 +170,8 @@ prop_compose! {
         round in any::<u32>(), (floor, first) in (any_number(), any_number()),
         messages in proptest::collection::vec((any_number(), any_message()), 0..4),
     ) -> Wire<u8, u8> {
-        Wire::Batch(Batch { from, life: Life(life), epoch: Epoch(epoch), counted, round, floor, first, messages })
+        let (life, epoch, sent_before) = (Life(life), Epoch(epoch), None);
+        Wire::Batch(Batch { from, life, epoch, counted, round, floor, first, messages, sent_before })
     }
 }
 

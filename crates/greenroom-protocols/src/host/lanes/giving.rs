@@ -194,6 +194,9 @@ impl Lanes {
         if place.leave.is_some() {
             return self.forget(activation, LaneAction::Left { activation }, Fate::Unseated, out);
         }
+        if place.is_given_up() {
+            return self.forget(activation, LaneAction::NotMade { activation }, Fate::Unseated, out);
+        }
         if std::mem::take(&mut place.is_carrying) {
             out.push(LaneAction::Carried { activation });
         }
@@ -227,6 +230,7 @@ impl Lanes {
             if matches!(place.stage, Stage::Held(_)) {
                 continue;
             }
+            place.lost_making += u32::from(matches!(place.stage, Stage::Making(_)));
             place.stage = Stage::Held(At { session, seat });
             out.push(LaneAction::Unseated { activation });
             self.lose_turns(activation, out);

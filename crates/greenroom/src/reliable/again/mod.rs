@@ -67,6 +67,7 @@ impl Cast {
                 cut(Some(slot));
                 let what = match &end {
                     End::Again => return End::Again,
+                    End::Died => return End::Died,
                     End::Done(second) => self.difference(&doubted.letter.to, &first, second),
                     End::Failed(why) => Some(format!("it fails ({why})")),
                     End::Deferred | End::Twice(_) => Some("it is deferred".to_owned()),
