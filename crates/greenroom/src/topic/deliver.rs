@@ -12,7 +12,7 @@ use super::kinds::KindSubscription;
 use super::queue::Next;
 use super::{Delivery, decoded};
 use crate::actor::call::Call;
-use crate::actor::error::CallError;
+use crate::actor::error::{CallError, Doubt};
 use crate::actor::interface::Method;
 use crate::actor::key::Key;
 use crate::here::node::Node;
@@ -26,6 +26,8 @@ pub(crate) enum Try {
     Acknowledged,
     /// It may not have it.
     Again(String),
+    /// The process died in which it was to get it, perhaps of that.
+    Lost(String),
     /// It can never have it.
     Hopeless(String),
 }
@@ -36,6 +38,9 @@ impl Try {
             Ok(_) | Err(CallError::Actor(_)) => Try::Acknowledged,
             Err(CallError::Refused(refusal)) if refusal.retry_after().is_none() => Try::Hopeless(refusal.to_string()),
             Err(CallError::Refused(refusal)) => Try::Again(refusal.to_string()),
+            Err(CallError::Unknown(doubt @ (Doubt::HostLost { .. } | Doubt::Disconnected { .. }))) => {
+                Try::Lost(doubt.to_string())
+            }
             Err(CallError::Unknown(doubt)) => Try::Again(doubt.to_string()),
             Err(CallError::Cycle(path)) => Try::Again(format!("it would wait for itself: {}", path.join(" -> "))),
         }
@@ -46,16 +51,20 @@ impl Try {
 async fn insist<F: Future<Output = Try>>(port: &Port, topic: &Key, mut attempt: impl FnMut() -> F) {
     let world = port.node.world();
     let until = world.now() + PATIENCE;
-    let mut pause = PAUSE_MIN;
+    let (mut pause, mut deaths) = (PAUSE_MIN, 0);
     loop {
         #[cfg(feature = "rehearsal")]
         note_insists(Insists::Tries);
         let tried = attempt().await;
         #[cfg(feature = "rehearsal")]
         note_insists(Insists::Not);
+        deaths += u32::from(matches!(tried, Try::Lost(_)));
         let why = match tried {
             Try::Acknowledged => return,
-            Try::Again(why) if world.now() + pause < until => {
+            Try::Lost(why) if deaths >= DEATHS_MAX => {
+                format!("{deaths} processes have died during its delivery: {why}")
+            }
+            Try::Lost(why) | Try::Again(why) if world.now() + pause < until => {
                 tracing::debug!(%topic, why, "an event is delivered again");
                 #[cfg(feature = "rehearsal")]
                 note_insists(Insists::Rests);
@@ -63,7 +72,7 @@ async fn insist<F: Future<Output = Try>>(port: &Port, topic: &Key, mut attempt: 
                 pause = (pause * 2).min(PAUSE_MAX);
                 continue;
             }
-            Try::Again(why) | Try::Hopeless(why) => why,
+            Try::Lost(why) | Try::Again(why) | Try::Hopeless(why) => why,
         };
         return tracing::error!(%topic, why, "an event could not be delivered and is given up");
     }
@@ -140,6 +149,8 @@ where
     }
 }
 
+/// Processes, nodes or hosts, that may die during the delivery of an event before it is given up.
+const DEATHS_MAX: u32 = 3;
 /// Time in which a delivery is tried.
 const PATIENCE: Duration = Duration::from_secs(30);
 const PAUSE_MIN: Duration = Duration::from_millis(20);
