@@ -122,7 +122,7 @@ enum Command {
     Optimiser(optimiser::OptimiserCommand),
     /// Publish to a topic, or watch one
     Topic(topic::TopicCommand),
-    /// Look after reliable actors: their partitions, and messages that are parked
+    /// Look after reliable actors: their partitions, and messages that wait or are parked
     Reliable(reliable::ReliableCommand),
     /// Show and cancel actors' reminders
     Reminders(reminders::RemindersCommand),

@@ -1,5 +1,7 @@
 //! `greenroom reliable`: the partitions of reliable actors, and the messages that wait for an operator.
 
+mod waiting;
+
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
@@ -49,14 +51,10 @@ enum Action {
         #[command(flatten)]
         node: NodeAddress,
     },
-    /// Drop a parked message
-    Drop {
-        /// Where it lies, as `parked` shows it
-        #[arg(value_name = "PARTITION:SLOT")]
-        message: String,
-        #[command(flatten)]
-        node: NodeAddress,
-    },
+    /// Show the messages that wait for their turns, and where they are
+    Waiting(waiting::Waiting),
+    /// Drop a message that is parked or waits for its turn
+    Drop(waiting::Drop),
 }
 
 /// Runs the command.
@@ -71,7 +69,8 @@ pub(crate) fn run(command: &ReliableCommand) -> Result<(), String> {
         }
         Action::Parked { json, node } => parked(&get(node, &["-", "reliable", "parked"])?, *json),
         Action::Retry { message, node } => ask(node, message, "retry", "retried"),
-        Action::Drop { message, node } => ask(node, message, "drop", "dropped"),
+        Action::Waiting(waiting) => waiting.run(),
+        Action::Drop(drop) => drop.run(),
     }
 }
 

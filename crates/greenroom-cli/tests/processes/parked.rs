@@ -152,10 +152,15 @@ fn partitions_actors_and_metrics_are_shown_and_errors_name_the_remedy() {
         std::thread::sleep(Duration::from_millis(100));
     }
 
+    assert_eq!(done(node, &["waiting"]), "nothing waits\n");
+
     for (args, remedy) in [
         (&["actor", "wallet"][..], "name the actor as KIND/KEY"),
         (&["retry", "3"][..], "name the message as `greenroom reliable parked` does"),
         (&["drop", "3:1-1"][..], "`greenroom reliable parked` lists those that are"),
+        (&["drop", "3:counted-1-1"][..], "`greenroom reliable waiting` lists those that do"),
+        (&["waiting", "wallet"][..], "name the actor as KIND/KEY"),
+        (&["waiting", "--journal", "sqlite:not-there.db"][..], "there is no file not-there.db"),
         (&["retry", "99:1-1"][..], "there are 16"),
     ] {
         let said = refused(node, args);
@@ -167,7 +172,7 @@ fn partitions_actors_and_metrics_are_shown_and_errors_name_the_remedy() {
 fn a_node_without_a_journal_says_so() {
     let _machine = crate::alone();
     let nodes = Nodes::on_sqlite(1);
-    for args in [&["partitions"][..], &["parked"], &["actor", "wallet/1"], &["drop", "3:1-1"]] {
+    for args in [&["partitions"][..], &["parked"], &["waiting"], &["actor", "wallet/1"], &["drop", "3:1-1"]] {
         let said = refused(&nodes.doors()[0], args);
         assert!(said.contains("this node has no journal of reliable actors; ask one that hosts them"), "{said}");
     }

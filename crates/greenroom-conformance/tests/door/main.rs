@@ -5,6 +5,7 @@ mod answers;
 mod client;
 mod console;
 mod context;
+mod deaths;
 mod events;
 mod hosts;
 mod idempotency;

@@ -4,6 +4,7 @@
 //! replaces: see [`Journal`].
 
 mod names;
+mod offline;
 mod records;
 mod recovery;
 #[cfg(test)]
@@ -26,6 +27,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 pub use names::{Name, Place};
+pub use offline::{OfflineJournal, StoredActor, StoredMessage, StoredPlace};
 use records::{Fence, decode, encode};
 
 use crate::fields::Change;
