@@ -33,8 +33,8 @@ use crate::observe::Observed;
 use crate::pids::key::is_reserved;
 use crate::shard::baggage::{Baggage, Load};
 use crate::shard::calls::Completion;
+use crate::shard::chain::PortableChain;
 use crate::shard::raw::{Journey, RawParcel, RouteTarget};
-use crate::shard::turns::{Chain, Link};
 
 /// Whom a request calls.
 pub(super) struct Target {
@@ -171,7 +171,7 @@ impl Ready {
             payload,
             reply: WireReply::nobody(),
             deadline: Timestamp::NEVER,
-            chain: Chain { link: Link::None, baggage: load },
+            chain: PortableChain { link: None, baggage: load },
             journey: Journey::begins_at(node),
         };
         Ok(node.enter(&id, hash, Box::new(parcel))?)
@@ -244,7 +244,7 @@ async fn perform(door: &Door, ready: Ready, payload: Bytes, form: ReplyForm, lim
         payload,
         reply: WireReply::gateway(sender, waiting.number, form),
         deadline: waiting.deadline,
-        chain: Chain { link: Link::None, baggage: load },
+        chain: PortableChain { link: None, baggage: load },
         journey: Journey::begins_at(node),
     };
     // A refusal comes by the reply as well.

@@ -18,10 +18,10 @@ use crate::cluster::directory::Entry;
 use crate::here::location::Asker;
 use crate::shard::baggage::{self, Baggage};
 use crate::shard::calls::Completion;
+use crate::shard::chain::{CallPath, PortableChain};
 use crate::shard::late::last_moment;
 use crate::shard::raw::{Journey, RawCall, RawParcel};
 use crate::shard::submit::refuse_reply;
-use crate::shard::turns::{Chain, Link};
 use crate::shard::{AnyParcel, Shard};
 
 impl Shard {
@@ -50,6 +50,8 @@ impl Shard {
                 Err(error) => return Box::new(parcel).refuse(Refusal::Unsendable { message: error.to_string() }),
             },
         };
+        let waiting = parcel.chain.link.as_ref().map_or(&[][..], |path| path.view().as_bytes());
+        let waiting = Bytes::copy_from_slice(waiting);
         let awaited = parcel.reply.is_awaited();
         // What nobody waits for must end some time, too.
         let one_way = self.now() + node.config().call_timeout;
@@ -61,7 +63,7 @@ impl Shard {
             payload: Blob(parcel.payload.clone()),
             deadline: deadline.as_nanos(),
             awaited,
-            chain: Blob(self.path(&parcel.chain.link).map_or_else(Bytes::new, |path| Bytes::copy_from_slice(&path))),
+            chain: Blob(waiting),
             extension: Blob(extension),
         };
         let repeatable = method.is_some_and(|method| method.is_repeatable());
@@ -98,8 +100,7 @@ impl Shard {
             true => Ok(None),
             false => Baggage::read(extension).map(Some),
         });
-        let path = ChainView::parse(&chain.0);
-        let (Ok(baggage), Ok(_)) = (read, path) else {
+        let (Ok(baggage), Ok(path)) = (read, ChainView::parse(&chain.0)) else {
             let message = "another cluster wrote it in a way that cannot be read here".to_owned();
             return refuse_reply(reply, Refusal::Invalid { field: String::new(), message });
         };
@@ -107,7 +108,6 @@ impl Shard {
             Some(_) => Some(Arc::new(Baggage { caller, ..baggage.as_deref().cloned().unwrap_or_default() })),
             None => baggage,
         };
-        let link = if chain.0.is_empty() { Link::None } else { Link::Path(chain.0.as_ref().into()) };
         let route = match node.kinds().external_route(id.kind.name(), &method) {
             Ok(route) => Arc::new(route),
             Err(refusal) => return refuse_reply(reply, refusal),
@@ -119,7 +119,7 @@ impl Shard {
             payload: &payload.0,
             reply,
             deadline: Timestamp::from_nanos(deadline),
-            chain: Chain { link, baggage },
+            chain: PortableChain { link: CallPath::of(path), baggage }.into(),
             journey,
             sender: None,
         });

@@ -26,9 +26,9 @@ use crate::here::stores::Stores;
 use crate::node::config::{Config, KindConfig};
 use crate::pids::key::is_reserved;
 use crate::shard::baggage::Baggage;
+use crate::shard::chain::{Chain, Link};
 use crate::shard::raw::{Journey, RawCall};
 use crate::shard::submit::refuse_reply;
-use crate::shard::turns::{Chain, Link};
 use crate::shard::{Item, Shard};
 use crate::versioned::elsewhere::{Around, Delivery, Elsewhere, Letter};
 

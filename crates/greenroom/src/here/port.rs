@@ -16,10 +16,10 @@ use crate::intercept::CallInfo;
 use crate::pids::key::{Address, is_reserved};
 use crate::shard::baggage::{Baggage, Load};
 use crate::shard::cancel::CallKey;
+use crate::shard::chain::PortableChain;
 use crate::shard::envelope::{Body, Envelope};
 use crate::shard::inbox::{INBOX_LEN_MAX, NotTaken};
 use crate::shard::submit::Parcel;
-use crate::shard::turns::{Chain, Link};
 use crate::shard::{AnyParcel, Item, Shard, ShardPort};
 
 /// The way into a node. Each shard has its own, so that counting references to it is counting on one core.
@@ -37,7 +37,7 @@ impl Port {
         own: Option<Box<Baggage>>,
     ) -> Result<(), Refusal> {
         let baggage = self.outgoing(target, I::METHODS[usize::from(I::method(&message))].name, own)?;
-        let chain = Chain { link: Link::None, baggage };
+        let chain = PortableChain { link: None, baggage };
         let envelope = Envelope { body: Body::Typed(message), deadline, chain };
         let parcel = Box::new(Parcel::<I> { target: target.clone(), envelope });
         self.node.enter(&target.id, target.hash, parcel)

@@ -25,8 +25,8 @@ use crate::shard::Shard;
 use crate::shard::baggage::{Baggage, Load};
 use crate::shard::calls::Completion;
 use crate::shard::cancel::CallKey;
+use crate::shard::chain::{Chain, Link};
 use crate::shard::raw::{Journey, RawCall, RouteTarget};
-use crate::shard::turns::{Chain, Link};
 
 /// A route that a host has defined, or why nobody takes that, and the version of the interface that it speaks there.
 pub(super) struct HostRoute {
@@ -141,7 +141,7 @@ impl OnShard {
             }
             Ok(())
         };
-        let Some((sender, link, inherited, until)) = self.turn_of(session, call.turn) else {
+        let Some((sender, link, inherited, until)) = self.turn_of(session, call) else {
             return refuse(Doubt::Fenced.into());
         };
         let node = &shard.port().node;

@@ -26,7 +26,7 @@ use crate::actor::key::ActorId;
 use crate::reliable::hosted::HostedTurn;
 use crate::shard::baggage::Load;
 use crate::shard::calls::CallSlot;
-use crate::shard::turns::Link;
+use crate::shard::chain::Link;
 use crate::shard::{Item, ShardPort};
 
 /// A session's lane to one shard.

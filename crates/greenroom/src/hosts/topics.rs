@@ -17,8 +17,8 @@ use crate::actor::reply::{self, ReplyForm, TYPE_VERSION, WireReply};
 use crate::here::port::Port;
 use crate::shard::Slot;
 use crate::shard::calls::Completion;
+use crate::shard::chain::PortableChain;
 use crate::shard::raw::{Journey, RawParcel};
-use crate::shard::turns::{Chain, Link};
 use crate::topic::{Parcel, Subscription, Terms, Try, follow};
 
 /// Which topics the activations of a shard follow.
@@ -106,7 +106,7 @@ async fn deliver(port: &Arc<Port>, id: &ActorId, to: &To, parcel: &Parcel) -> Tr
         payload: arguments(to, event),
         reply: WireReply::gateway(sender, node.next_outside(), ReplyForm::PLAIN),
         deadline: node.deadline(None),
-        chain: Chain { link: Link::None, baggage: None },
+        chain: PortableChain::default(),
         journey: Journey::begins_at(node),
     };
     // A refusal comes by the reply as well.

@@ -24,8 +24,8 @@ use crate::here::port::Port;
 use crate::shard::activation::AnyActivation;
 use crate::shard::baggage::Baggage;
 use crate::shard::calls::Completion;
+use crate::shard::chain::{Chain, Link};
 use crate::shard::envelope::IncomingCall;
-use crate::shard::turns::{Chain, Link};
 use crate::shard::{Shard, Slot};
 
 /// All actors in memory.

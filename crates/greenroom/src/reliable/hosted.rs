@@ -27,8 +27,8 @@ use crate::here::Here;
 use crate::here::built_in::is_built_in;
 use crate::shard::Shard;
 use crate::shard::baggage::Load;
+use crate::shard::chain::{Chain, Link};
 use crate::shard::raw::{Journey, RawCall, RouteTarget};
-use crate::shard::turns::{Chain, Link};
 use crate::time::check_name;
 
 /// A turn of a reliable actor that runs in a host, as its node has it.

@@ -13,13 +13,14 @@ use std::time::Duration;
 
 use greenroom_world::{LocalFuture, Timestamp};
 
+use super::chain::{Chain, Link};
 use super::envelope::{Body, Envelope, IncomingCall, WireCall};
 use super::frames::{Begun, Caller};
 use super::inspect::Waiting;
 use super::mailbox::Mailbox;
 use super::seed::Seed;
 use super::ticking::Mark;
-use super::turns::{Access, Chain, Job, Link};
+use super::turns::{Access, Job};
 use super::{Shard, Slot, watched};
 use crate::actor::cx::Cx;
 use crate::actor::error::{Doubt, Failure, Refusal};

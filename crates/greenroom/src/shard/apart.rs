@@ -2,9 +2,9 @@
 
 use greenroom_protocols::directory::Epoch;
 
+use super::chain::Chain;
 use super::envelope::{Body, Envelope};
 use super::seed::Seed;
-use super::turns::Chain;
 use super::{Shard, Slot};
 use crate::actor::call::Call;
 use crate::actor::error::Refusal;

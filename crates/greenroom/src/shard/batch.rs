@@ -9,7 +9,7 @@ use std::mem::{align_of, size_of};
 use std::ptr::{self, NonNull};
 use std::sync::Arc;
 
-use super::envelope::Envelope;
+use super::envelope::PortableEnvelope;
 use super::{Shard, ShardId, Slot};
 use crate::actor::error::Refusal;
 use crate::actor::interface::Interface;
@@ -56,7 +56,7 @@ impl<I: Interface> TableOf<I> {
     const TABLE: Table = Table { deliver: deliver::<I>, refuse: refuse::<I>, drop: drop_message::<I> };
 }
 
-// SAFETY: it holds envelopes, whose messages are `Send`, and references, which are `Send`.
+// SAFETY: it holds envelopes that may leave their shard, which `push` shows to be `Send`, and references, which are `Send`.
 unsafe impl Send for Batch {}
 
 impl Batch {
@@ -69,7 +69,8 @@ impl Batch {
 
     /// Whether messages of this interface can go into blocks: those that are very large or strictly aligned cannot.
     pub(super) const fn takes<I: Interface>() -> bool {
-        size_of::<Envelope<I::Message>>() <= BLOCK_BYTES / 8 && align_of::<Envelope<I::Message>>() <= ALIGN
+        size_of::<PortableEnvelope<I::Message>>() <= BLOCK_BYTES / 8
+            && align_of::<PortableEnvelope<I::Message>>() <= ALIGN
     }
 
     pub(super) fn from(&self) -> ShardId {
@@ -87,14 +88,21 @@ impl Batch {
     }
 
     const fn size<I: Interface>() -> usize {
-        HEAD_BYTES + size_of::<Envelope<I::Message>>().next_multiple_of(ALIGN)
+        HEAD_BYTES + size_of::<PortableEnvelope<I::Message>>().next_multiple_of(ALIGN)
     }
 
     /// Puts a message in.
     ///
     /// # Panics
     /// If it has no room.
-    pub(super) fn push<I: Interface>(&mut self, target: Arc<Inner>, slot: Slot, envelope: Envelope<I::Message>) {
+    pub(super) fn push<I: Interface>(
+        &mut self,
+        target: Arc<Inner>,
+        slot: Slot,
+        envelope: PortableEnvelope<I::Message>,
+    ) {
+        fn is_send<T: Send>(_: &T) {}
+        is_send(&envelope);
         assert!(self.has_room::<I>(), "who pushes has asked");
         if self.targets.last().is_none_or(|last| !Arc::ptr_eq(last, &target)) {
             self.targets.push(target);
@@ -107,7 +115,7 @@ impl Batch {
         unsafe {
             let at = self.block.add(self.end);
             at.cast::<Head>().write(head);
-            at.add(HEAD_BYTES).cast::<Envelope<I::Message>>().write(envelope);
+            at.add(HEAD_BYTES).cast::<PortableEnvelope<I::Message>>().write(envelope);
         }
         self.end += size;
         self.len += 1;
@@ -184,19 +192,19 @@ impl Drop for Batch {
 
 unsafe fn deliver<I: Interface>(at: *mut u8, shard: &Shard, target: &Arc<Inner>, slot: Slot, behind: Behind) {
     // SAFETY: the caller gives away an envelope of this interface.
-    let envelope = unsafe { ptr::read(at.cast::<Envelope<I::Message>>()) };
-    shard.deliver::<I>(target, slot, behind, envelope);
+    let envelope = unsafe { ptr::read(at.cast::<PortableEnvelope<I::Message>>()) };
+    shard.deliver::<I>(target, slot, behind, envelope.into());
 }
 
 unsafe fn refuse<I: Interface>(at: *mut u8, target: &Inner, refusal: Refusal) {
     // SAFETY: the caller gives away an envelope of this interface.
-    let envelope = unsafe { ptr::read(at.cast::<Envelope<I::Message>>()) };
-    super::submit::refuse::<I>(&target.id, envelope, refusal);
+    let envelope = unsafe { ptr::read(at.cast::<PortableEnvelope<I::Message>>()) };
+    super::submit::refuse::<I>(&target.id, envelope.into(), refusal);
 }
 
 unsafe fn drop_message<I: Interface>(at: *mut u8) {
     // SAFETY: the caller gives away an envelope of this interface.
-    unsafe { ptr::drop_in_place(at.cast::<Envelope<I::Message>>()) };
+    unsafe { ptr::drop_in_place(at.cast::<PortableEnvelope<I::Message>>()) };
 }
 
 const ALIGN: usize = 16;
@@ -214,8 +222,8 @@ mod tests {
     use greenroom_wire::codec::DecodeError;
     use greenroom_world::Timestamp;
 
-    use super::super::envelope::Body;
-    use super::super::turns::Chain;
+    use super::super::chain::PortableChain;
+    use super::super::envelope::{Body, Envelope};
     use super::*;
     use crate::actor::error::Never;
     use crate::actor::interface::MethodInfo;
@@ -259,7 +267,7 @@ mod tests {
         let before = batch.len();
         while batch.has_room::<Counted>() {
             let body = Body::Typed(Message(counted.clone(), [7; 13], ReplyTo::nobody()));
-            let envelope = Envelope { body, deadline: Timestamp::NEVER, chain: Chain::NONE };
+            let envelope = Envelope { body, deadline: Timestamp::NEVER, chain: PortableChain::default() };
             batch.push::<Counted>(target.clone(), Slot { index: 1, generation: 2 }, envelope);
         }
         batch.len() - before

@@ -8,8 +8,9 @@ use greenroom_world::{LocalFuture, Timestamp};
 
 use super::activation::HasTurns;
 use super::cancel::CallKey;
+use super::chain::{Chain, Link};
 use super::frames::Caller;
-use super::turns::{Access, Chain, Job, Link};
+use super::turns::{Access, Job};
 use super::{Shard, Slot};
 use crate::actor::interface::Why;
 use crate::actor::key::{ActorId, Kind};

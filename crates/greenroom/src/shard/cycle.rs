@@ -1,20 +1,17 @@
 //! Call chains: which actors wait for a call, and whether it would wait for itself.
 
-use std::sync::Arc;
-
-use greenroom_wire::ChainView;
-
 use super::Shard;
-use super::turns::{Link, TurnId};
+use super::chain::{CallPath, Chain, Link, PortableChain, WaitingTurn};
+use super::turns::TurnId;
 use crate::actor::key::ActorId;
 
 impl Shard {
-    /// Who waits for a call that the current turn makes.
+    /// Returns the callers that wait for a call of the current turn.
     pub(crate) fn link_here(&self) -> Link {
-        self.current_turn().map_or(Link::None, Link::Turn)
+        self.current_turn().map_or(Link::None, |turn| Link::Turn(WaitingTurn::new(turn)))
     }
 
-    /// Whether `id` waits for a call with this chain: the path of the cycle then.
+    /// Returns the path of the cycle that a call to `id` with this chain would close, if `id` waits for it.
     pub(crate) fn cycle(&self, link: &Link, id: &ActorId) -> Option<Vec<String>> {
         if let Link::None = link {
             return None;
@@ -23,17 +20,16 @@ impl Shard {
         loop {
             match next {
                 Link::None => return None,
-                Link::Turn(turn) => {
+                Link::Turn(waiting) => {
                     let turns = self.turns.borrow();
-                    let turn = turns.find(turn)?;
+                    let turn = turns.find(waiting.id)?;
                     if turn.activation.id() == id {
                         break;
                     }
                     next = turn.link.clone();
                 }
                 Link::Path(path) => {
-                    let view = ChainView::parse(&path).ok()?;
-                    if view.contains(id.kind.name(), &id.key) {
+                    if path.view().contains(id.kind.name(), &id.key) {
                         break;
                     }
                     return None;
@@ -41,23 +37,36 @@ impl Shard {
             }
         }
         let path = self.path(link);
-        let mut names: Vec<String> = ChainView::parse(path.as_deref().unwrap_or_default())
-            .map(|view| view.entries().map(|(kind, key)| format!("{kind}/{key}")).collect())
-            .unwrap_or_default();
+        let entries = path.as_ref().map(|path| path.view().entries()).into_iter().flatten();
+        let mut names: Vec<String> = entries.map(|(kind, key)| format!("{kind}/{key}")).collect();
         names.push(id.to_string());
         Some(names)
     }
 
-    /// The chain as it travels to other shards and nodes.
-    pub(crate) fn path(&self, link: &Link) -> Option<Arc<[u8]>> {
+    /// Returns a chain of this shard as it is on every shard, node and cluster.
+    pub(crate) fn portable(&self, Chain { link, baggage }: Chain) -> PortableChain {
+        PortableChain { link: self.path(&link), baggage }
+    }
+
+    /// Returns the names of the callers.
+    pub(super) fn path(&self, link: &Link) -> Option<CallPath> {
         match link {
             Link::None => None,
             Link::Path(path) => Some(path.clone()),
-            Link::Turn(turn) => self.path_of(*turn),
+            Link::Turn(waiting) => self.path_of(waiting.id),
         }
     }
 
-    fn path_of(&self, turn: TurnId) -> Option<Arc<[u8]>> {
+    /// Returns the name of the actor that waits for a message with this link.
+    pub(super) fn awaited_by(&self, link: &Link) -> Option<String> {
+        match link {
+            Link::None => None,
+            Link::Turn(waiting) => self.turns.borrow().find(waiting.id).map(|turn| turn.activation.id().to_string()),
+            Link::Path(path) => path.last(),
+        }
+    }
+
+    fn path_of(&self, turn: TurnId) -> Option<CallPath> {
         let (known, link, id) = {
             let turns = self.turns.borrow();
             // A turn that has ended waits for nothing.
@@ -68,10 +77,10 @@ impl Shard {
             return known;
         }
         let callers = self.path(&link);
-        let view = ChainView::parse(callers.as_deref().unwrap_or_default()).unwrap_or_default();
+        let view = callers.as_ref().map(CallPath::view).unwrap_or_default();
         // A chain that is too deep to extend is cut: its deadline then ends what it cannot see.
         let path = match view.extended(id.kind.name(), &id.key) {
-            Ok(path) => Some(path.view().as_bytes().into()),
+            Ok(path) => CallPath::of(path.view()),
             Err(_) => callers,
         };
         if let Some(turn) = self.turns.borrow_mut().find_mut(turn) {

@@ -3,16 +3,37 @@
 use bytes::Bytes;
 use greenroom_world::Timestamp;
 
+use super::Shard;
+use super::chain::{Chain, PortableChain};
 use super::ticking::Mark;
-use super::turns::Chain;
 use crate::actor::reply::WireReply;
 use crate::pids::ended::Ended;
 
 /// A message on its way to an activation.
-pub(crate) struct Envelope<M> {
+pub(crate) struct Envelope<M, C = Chain> {
     pub(crate) body: Body<M>,
     pub(crate) deadline: Timestamp,
-    pub(crate) chain: Chain,
+    pub(crate) chain: C,
+}
+
+/// A message that may leave its shard.
+pub(crate) type PortableEnvelope<M> = Envelope<M, PortableChain>;
+
+impl<M> Envelope<M> {
+    /// Makes the message one that may leave `shard`.
+    #[inline]
+    pub(super) fn portable(self, shard: &Shard) -> PortableEnvelope<M> {
+        let Self { body, deadline, chain } = self;
+        Envelope { body, deadline, chain: shard.portable(chain) }
+    }
+}
+
+impl<M> From<PortableEnvelope<M>> for Envelope<M> {
+    #[inline]
+    fn from(message: PortableEnvelope<M>) -> Self {
+        let Envelope { body, deadline, chain } = message;
+        Self { body, deadline, chain: chain.into() }
+    }
 }
 
 /// A message, read or not yet read.

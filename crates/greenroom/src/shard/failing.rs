@@ -7,13 +7,13 @@ use greenroom_world::Timestamp;
 
 use super::Shard;
 use super::activation::{Activation, Phase, ticks};
+use super::chain::Chain;
 use super::envelope::{Body, Envelope};
 use super::frames::Caller;
 use super::late::HOOK;
 use super::parts::Fate;
 use super::seed::Seed;
 use super::submit::refuse;
-use super::turns::Chain;
 use crate::actor::error::Refusal;
 use crate::actor::interface::{Behaviour, Message, Why};
 use crate::pids::ended::Ended;

@@ -15,8 +15,9 @@ use super::activation::{self, HasTurns};
 use super::baggage::{Baggage, Load};
 use super::calls::{CallSlot, Completion, Waiter};
 use super::cancel::CallKey;
+use super::chain::{Chain, Link, WaitingTurn};
 use super::holdback::Holdback;
-use super::turns::{Answer, Chain, Frame, Job, Link, Turn, TurnId};
+use super::turns::{Answer, Frame, Job, Turn, TurnId};
 use super::{Shard, Slot, panic_message, registry};
 use crate::actor::error::{CallError, Doubt, Failure, Refusal};
 use crate::actor::interface::{Portable, Why};
@@ -246,7 +247,7 @@ impl Shard {
             // SAFETY: the frame below is on this stack, under `frame`.
             None => unsafe { frame.below.get().as_ref() }.map_or(Link::None, |below| {
                 self.write_down(below);
-                Link::Turn(below.id)
+                Link::Turn(WaitingTurn::new(below.id))
             }),
         };
         let turn = Turn {

@@ -3,8 +3,8 @@
 use greenroom_world::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use super::chain::Link;
 use super::parts::Arrival;
-use super::turns::Link;
 use super::{Shard, Slot};
 use crate::geo::adaptive::report::Adaptive;
 

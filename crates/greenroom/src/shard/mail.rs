@@ -10,9 +10,9 @@ use bytes::{Bytes, BytesMut};
 use greenroom_wire::{EncodeError, codec};
 use greenroom_world::Timestamp;
 
+use super::chain::Chain;
 use super::envelope::{Body, Envelope, WireCall};
 use super::submit::{AnyParcel, Parcel};
-use super::turns::Chain;
 use super::{Shard, Slot};
 use crate::actor::error::Refusal;
 use crate::actor::interface::{Interface, Method, MethodInfo};
@@ -44,10 +44,10 @@ pub(crate) trait AnyMail {
     /// Takes a message as it came from afar.
     fn take_wire(&mut self) -> Option<WireCall>;
 
-    /// Takes it out, into a box of its own.
-    fn seal(&mut self, target: &Arc<Inner>) -> Option<Box<dyn AnyParcel>>;
+    /// Takes it out of `shard`, into a box of its own.
+    fn seal(&mut self, shard: &Shard, target: &Arc<Inner>) -> Option<Box<dyn AnyParcel>>;
 
-    /// Takes it out, for an activation in `slot` of the shard at `index`.
+    /// Takes it out of `shard`, for an activation in `slot` of the shard at `index`.
     fn post(&mut self, shard: &Shard, index: usize, slot: Slot, target: &Arc<Inner>);
 
     /// Drops it.
@@ -162,8 +162,8 @@ impl<I: Interface> AnyMail for Mail<'_, I> {
         }
     }
 
-    fn seal(&mut self, target: &Arc<Inner>) -> Option<Box<dyn AnyParcel>> {
-        let envelope = self.0.take()?;
+    fn seal(&mut self, shard: &Shard, target: &Arc<Inner>) -> Option<Box<dyn AnyParcel>> {
+        let envelope = self.0.take()?.portable(shard);
         Some(Box::new(Parcel::<I> { target: target.clone(), envelope }))
     }
 

@@ -139,20 +139,12 @@ impl<T: 'static> Mailbox<T> {
         self.0.set(waiting);
     }
 
-    /// Lets `change` have everything, in order.
-    pub(super) fn each_mut(&self, change: &mut dyn FnMut(&mut T)) {
-        let mut waiting = self.0.take();
-        if let Some(queue) = &mut waiting {
-            for (_, message) in &mut **queue {
-                change(message);
-            }
-        }
-        self.0.set(waiting);
-    }
-
-    /// Everything with its times, in a mailbox of its own.
-    pub(super) fn moved(&self) -> Self {
-        Self(Cell::new(self.0.take()))
+    /// Takes everything, changed by `change`, in order and with its times, into another mailbox.
+    pub(super) fn moved<U: 'static>(&self, change: &mut dyn FnMut(T) -> U) -> Mailbox<U> {
+        let waiting = self.0.take();
+        Mailbox(Cell::new(
+            waiting.map(|queue| Box::new(queue.into_iter().map(|(since, message)| (since, change(message))).collect())),
+        ))
     }
 }
 

@@ -12,6 +12,7 @@ pub(crate) mod batch;
 mod beside;
 pub(crate) mod calls;
 pub(crate) mod cancel;
+pub(crate) mod chain;
 mod cycle;
 mod drops;
 pub(crate) mod envelope;

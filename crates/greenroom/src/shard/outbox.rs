@@ -50,6 +50,7 @@ impl Shard {
         target: Arc<Inner>,
         envelope: Envelope<I::Message>,
     ) {
+        let envelope = envelope.portable(self);
         if !Batch::takes::<I>() {
             return self.put_out(index, |outbox| {
                 outbox.push(Item::Parcel(Box::new(Parcel::<I> { target, envelope })));

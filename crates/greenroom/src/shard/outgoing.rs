@@ -6,6 +6,7 @@ use greenroom_wire::CallId;
 use greenroom_world::Timestamp;
 
 use super::baggage::Baggage;
+use super::chain::CallPath;
 
 /// A call as it goes out.
 pub(super) struct Outgoing<'a> {
@@ -17,7 +18,8 @@ pub(super) struct Outgoing<'a> {
     pub(super) key: &'a str,
     pub(super) deadline: Timestamp,
     pub(super) grant: Option<Grant>,
-    pub(super) chain: &'a [u8],
+    /// The callers that wait for it.
+    pub(super) chain: Option<&'a CallPath>,
     pub(super) baggage: Option<&'a Baggage>,
     /// The version of the kind's interface that the caller speaks.
     pub(super) version: u16,

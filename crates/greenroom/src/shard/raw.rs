@@ -13,13 +13,13 @@ use greenroom_world::Timestamp;
 
 use super::activation::AnyActivation;
 use super::calls::{Completion, Waiter};
+use super::chain::{Chain, PortableChain};
 use super::drops::post;
 use super::envelope::{IncomingCall, WireCall};
 use super::outgoing::Outgoing;
 use super::routes::MARK;
 use super::sampling::Place;
 use super::submit::{AnyParcel, refuse_reply, turn_away};
-use super::turns::Chain;
 use super::{Shard, Slot};
 use crate::actor::error::{Doubt, Refusal};
 use crate::actor::key::{ActorId, Kind, stable_hash};
@@ -34,7 +34,7 @@ pub(crate) struct RawParcel {
     pub(crate) payload: Bytes,
     pub(crate) reply: WireReply,
     pub(crate) deadline: Timestamp,
-    pub(crate) chain: Chain,
+    pub(crate) chain: PortableChain,
     pub(crate) journey: Journey,
 }
 
@@ -85,11 +85,11 @@ impl Journey {
 }
 
 impl RawCall<'_> {
-    /// The same, for later.
-    pub(super) fn into_parcel(self, id: ActorId) -> RawParcel {
+    /// Makes the message one that may wait, or leave `shard`.
+    pub(super) fn into_parcel(self, shard: &Shard, id: ActorId) -> RawParcel {
         let Self { route, payload, reply, deadline, chain, journey, .. } = self;
         let payload = Bytes::copy_from_slice(payload);
-        RawParcel { id, route: route.clone(), payload, reply, deadline, chain, journey }
+        RawParcel { id, route: route.clone(), payload, reply, deadline, chain: shard.portable(chain), journey }
     }
 }
 
@@ -233,7 +233,7 @@ impl Shard {
             key,
             deadline,
             grant,
-            chain: path.as_deref().unwrap_or_default(),
+            chain: path.as_ref(),
             baggage: chain.baggage.as_deref(),
             version: chain.wanted(),
         };
@@ -262,9 +262,17 @@ impl Shard {
 impl AnyParcel for RawParcel {
     fn deliver(self: Box<Self>, shard: &Shard) {
         let RawParcel { id, route, payload, reply, deadline, chain, journey, .. } = *self;
-        let call =
-            RawCall { key: &id.key, route: &route, payload: &payload, reply, deadline, chain, journey, sender: None };
-        shard.submit_raw(call);
+        let (key, chain) = (&*id.key, chain.into());
+        shard.submit_raw(RawCall {
+            key,
+            route: &route,
+            payload: &payload,
+            reply,
+            deadline,
+            chain,
+            journey,
+            sender: None,
+        });
     }
 
     fn refuse(self: Box<Self>, refusal: Refusal) {

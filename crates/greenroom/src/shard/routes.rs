@@ -158,7 +158,7 @@ impl Shard {
             key: &actor.id.key,
             deadline,
             grant: None,
-            chain: &[],
+            chain: None,
             baggage: None,
             version: actor.version,
         };

@@ -6,8 +6,9 @@ use greenroom_world::Timestamp;
 
 use super::Shard;
 use super::beside::is_beside;
+use super::chain::Link;
 use super::late::HOOK;
-use super::turns::{Frame, Link};
+use super::turns::Frame;
 use crate::actor::error::Refusal;
 use crate::actor::key::ActorId;
 use crate::here::meter::Class;

@@ -14,14 +14,15 @@ use greenroom_world::Timestamp;
 use super::activation::AnyActivation;
 use super::baggage::{Baggage, Load};
 use super::calls::{CallSlot, Calls, Completion, Waiter};
+use super::chain::Chain;
 use super::drops::turn_down;
-use super::envelope::{Body, Envelope, WireCall};
+use super::envelope::{Body, Envelope, PortableEnvelope, WireCall};
 use super::frames::{Begun, Caller};
 use super::mail::{AnyMail, Form, Mail, is_awaited};
 use super::outgoing::Outgoing;
 use super::raw::{Journey, RouteTarget};
 use super::sampling::Place;
-use super::turns::{Access, Chain, Link};
+use super::turns::Access;
 use super::{Shard, Slot};
 use crate::actor::error::{CallError, Doubt, Refusal};
 use crate::actor::interface::{Interface, Method, MethodInfo};
@@ -54,7 +55,7 @@ pub(crate) trait AnyParcel: Send {
 /// A message of a known interface.
 pub(crate) struct Parcel<I: Interface> {
     pub(crate) target: Arc<Inner>,
-    pub(crate) envelope: Envelope<I::Message>,
+    pub(crate) envelope: PortableEnvelope<I::Message>,
 }
 
 impl Shard {
@@ -188,9 +189,6 @@ impl Shard {
                     && !self.is_cut(shard, slot) =>
             {
                 self.count_out(&target.id, Place::Shard(shard), || is_awaited(mail));
-                if let Some(chain) = mail.chain() {
-                    self.make_portable(chain);
-                }
                 mail.post(self, index, slot, target);
                 return Ok(());
             }
@@ -210,7 +208,7 @@ impl Shard {
     fn submit_away(&self, known: NodeId, target: &Arc<Inner>, mail: &mut dyn AnyMail) -> Option<Result<(), Refusal>> {
         let to = match self.next_course(target.hash) {
             Next::Held => {
-                if let Some(parcel) = self.sealed(target, mail) {
+                if let Some(parcel) = mail.seal(self, target) {
                     self.hold_back(parcel);
                 }
                 return Some(Ok(()));
@@ -229,21 +227,6 @@ impl Shard {
     pub(crate) fn relay(&self, reply: Box<dyn AnyReply>, deadline: Timestamp, hash: u64) -> Option<CallSlot> {
         let opened = self.calls.borrow_mut().open(Waiter::Relay(reply, hash), deadline);
         opened.map_err(turn_away).ok()
-    }
-
-    /// Takes a message out, into a box of its own.
-    pub(super) fn sealed(&self, target: &Arc<Inner>, mail: &mut dyn AnyMail) -> Option<Box<dyn AnyParcel>> {
-        if let Some(chain) = mail.chain() {
-            self.make_portable(chain);
-        }
-        mail.seal(target)
-    }
-
-    /// Gives a message a chain that means the same elsewhere.
-    pub(super) fn make_portable(&self, chain: &mut Chain) {
-        if let Link::Turn(_) = chain.link {
-            chain.link = self.path(&chain.link).map_or(Link::None, Link::Path);
-        }
     }
 
     /// Sends a message to another node.
@@ -316,7 +299,7 @@ impl Shard {
             key: &target.id.key,
             deadline,
             grant,
-            chain: path.as_deref().unwrap_or_default(),
+            chain: path.as_ref(),
             baggage: chain.baggage.as_deref(),
             version: interface.version,
         };
@@ -377,11 +360,11 @@ pub(super) fn other_interface(id: &ActorId) -> Refusal {
 impl<I: Interface> AnyParcel for Parcel<I> {
     fn deliver(self: Box<Self>, shard: &Shard) {
         let Parcel { target, envelope } = *self;
-        shard.bring::<I>(&target, envelope);
+        shard.bring::<I>(&target, envelope.into());
     }
 
     fn refuse(self: Box<Self>, refusal: Refusal) {
-        refuse::<I>(&self.target.id, self.envelope, refusal);
+        refuse::<I>(&self.target.id, self.envelope.into(), refusal);
     }
 
     fn deadline(&self) -> Timestamp {

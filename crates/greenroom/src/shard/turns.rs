@@ -7,13 +7,13 @@ use std::cell::Cell;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use greenroom_security::principal::Principal;
 use greenroom_world::{LocalFuture, Timestamp};
 
 use super::activation::HasTurns;
 use super::baggage::{Baggage, Load};
 use super::calls::CallSlot;
 use super::cancel::CallKey;
+use super::chain::{CallPath, Link};
 
 /// A turn of one shard.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -25,42 +25,6 @@ pub(crate) struct TurnId {
 impl TurnId {
     /// Generations have 20 bits: a waker carries them in its word.
     pub(super) const GENERATION_MAX: u32 = (1 << 20) - 1;
-}
-
-/// What comes with a message beside its arguments.
-#[derive(Clone, Default, Debug)]
-pub(crate) struct Chain {
-    /// Who waits for its turn.
-    pub(crate) link: Link,
-    /// What it carries.
-    pub(crate) baggage: Load,
-}
-
-impl Chain {
-    /// What comes with a message for which nobody waits, and that carries nothing.
-    pub(crate) const NONE: Self = Self { link: Link::None, baggage: None };
-
-    /// Whether it is of a message for which nobody waits, and that carries nothing.
-    pub(super) fn is_none(&self) -> bool {
-        matches!(self, Self { link: Link::None, baggage: None })
-    }
-
-    /// On whose behalf the message comes.
-    pub(crate) fn principal(&self) -> Option<&Principal> {
-        self.baggage.as_ref()?.principal.as_ref()
-    }
-}
-
-/// Who waits for a turn, and for what else: what a call must not call back into.
-#[derive(Clone, Default, Debug)]
-pub(crate) enum Link {
-    /// Nobody waits for it, or the caller is outside of all actors.
-    #[default]
-    None,
-    /// A turn of the same shard waits.
-    Turn(TurnId),
-    /// The callers' names, the first caller first, as they travel.
-    Path(Arc<[u8]>),
 }
 
 /// Whether a turn excludes all others of its activation.
@@ -140,7 +104,7 @@ pub(super) struct Turn {
     pub(super) serial: u64,
     pub(super) answer: Answer,
     /// The chain that calls made by this turn carry to other shards and nodes, once one was made.
-    pub(super) path: Option<Arc<[u8]>>,
+    pub(super) path: Option<CallPath>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -10,11 +10,11 @@ use greenroom_world::Timestamp;
 
 use super::activation::AnyActivation;
 use super::baggage::Baggage;
+use super::chain::Chain;
 use super::mail::{AnyMail, Described, Form, is_awaited, wanted, written};
 use super::raw::{Journey, RawCall, RawParcel};
 use super::sampling::Place;
 use super::submit::{AnyParcel, refuse_reply};
-use super::turns::{Chain, Link};
 use super::{Item, Shard, ShardId, Slot};
 use crate::actor::error::Refusal;
 use crate::actor::key::{ActorId, check};
@@ -137,8 +137,7 @@ impl Shard {
             (Err(Refusal::Invalid { .. }), Form::Typed(_)) => {
                 if let Some(parcel) = (Typed { target, mail }).written(self)? {
                     let RawParcel { id, route, payload, reply, deadline, chain, journey } = parcel;
-                    let key = &*id.key;
-                    let sender = None;
+                    let (key, chain, sender) = (&*id.key, chain.into(), None);
                     let call =
                         RawCall { key, route: &route, payload: &payload, reply, deadline, chain, journey, sender };
                     self.offer_raw(activation, call, id.kind, target.hash);
@@ -241,7 +240,7 @@ impl Underway for Typed<'_> {
     }
 
     fn sealed(&mut self, shard: &Shard) -> Option<Box<dyn AnyParcel>> {
-        shard.sealed(self.target, self.mail)
+        self.mail.seal(shard, self.target)
     }
 
     fn written(&mut self, shard: &Shard) -> Result<Option<RawParcel>, Refusal> {
@@ -274,15 +273,14 @@ impl Underway for Typed<'_> {
             }
         };
         let node = &shard.port().node;
-        let mut load = chain.baggage.clone();
+        let mut chain = shard.portable(chain);
         if version != chain.wanted() {
-            let laden = load.as_deref().cloned().unwrap_or_default();
-            load = Some(Arc::new(Baggage { version: Some(version), ..laden }));
+            let laden = chain.baggage.as_deref().cloned().unwrap_or_default();
+            chain.baggage = Some(Arc::new(Baggage { version: Some(version), ..laden }));
         }
-        let link = shard.path(&chain.link).map_or(Link::None, Link::Path);
         let route = Arc::new(node.kinds().route(interface.kind, interface.name(method)));
         let (id, journey) = (self.target.id.clone(), Journey::begins_at(node));
-        Ok(Some(RawParcel { id, route, payload, reply, deadline, chain: Chain { link, baggage: load }, journey }))
+        Ok(Some(RawParcel { id, route, payload, reply, deadline, chain, journey }))
     }
 
     fn opened(&mut self) -> Result<Option<Opened>, Refusal> {
@@ -368,12 +366,12 @@ impl Underway for Raw<'_> {
         Ok(())
     }
 
-    fn sealed(&mut self, _: &Shard) -> Option<Box<dyn AnyParcel>> {
-        Some(Box::new(self.call.take()?.into_parcel(self.id.clone())))
+    fn sealed(&mut self, shard: &Shard) -> Option<Box<dyn AnyParcel>> {
+        Some(Box::new(self.call.take()?.into_parcel(shard, self.id.clone())))
     }
 
-    fn written(&mut self, _: &Shard) -> Result<Option<RawParcel>, Refusal> {
-        Ok(self.call.take().map(|call| call.into_parcel(self.id.clone())))
+    fn written(&mut self, shard: &Shard) -> Result<Option<RawParcel>, Refusal> {
+        Ok(self.call.take().map(|call| call.into_parcel(shard, self.id.clone())))
     }
 
     fn opened(&mut self) -> Result<Option<Opened>, Refusal> {

@@ -6,8 +6,8 @@ use greenroom_protocols::versions::{self, FIRST, Fit, Offer};
 
 use super::Shard;
 use super::activation::AnyActivation;
+use super::chain::Chain;
 use super::raw::RawCall;
-use super::turns::Chain;
 use super::underway::Underway;
 use crate::actor::error::Refusal;
 use crate::actor::interface::Why;
@@ -15,7 +15,7 @@ use crate::actor::key::Kind;
 use crate::actor::version_gap::VersionGap;
 use crate::pids::key::is_reserved;
 
-impl Chain {
+impl<L> Chain<L> {
     /// The version of the interface that the caller of a message speaks that came as bytes.
     #[inline]
     pub(crate) fn wanted(&self) -> u16 {
@@ -44,13 +44,13 @@ impl Shard {
             Fit::Serves | Fit::HandOver => {
                 activation.clone().end(self, Why::Upgraded);
                 match self.activation(activation.slot()) {
-                    Some(_) => self.park(Box::new(call.into_parcel(id))),
+                    Some(_) => self.park(Box::new(call.into_parcel(self, id))),
                     None => self.locate_raw(call, kind, hash),
                 }
             }
             Fit::Refuses if view.is_behind(call.journey.origin) => {
                 node.hears_of(view.view.version + 1);
-                self.park(Box::new(call.into_parcel(id)));
+                self.park(Box::new(call.into_parcel(self, id)));
             }
             Fit::Refuses => {
                 let gap = match wanted > here.version && !is_reserved(call.key) {

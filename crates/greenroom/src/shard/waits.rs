@@ -2,13 +2,11 @@
 
 use std::time::Duration;
 
-use greenroom_wire::ChainView;
 use greenroom_world::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::Shard;
 use super::beside::is_beside;
-use super::turns::Link;
 use crate::actor::spent::Seconds;
 use crate::observe::events::Happened;
 
@@ -57,18 +55,6 @@ impl Shard {
             }
         });
         told.collect()
-    }
-
-    /// The actor that waits for a message with this link.
-    pub(super) fn awaited_by(&self, link: &Link) -> Option<String> {
-        match link {
-            Link::None => None,
-            Link::Turn(turn) => self.turns.borrow().find(*turn).map(|turn| turn.activation.id().to_string()),
-            Link::Path(path) => {
-                let last = ChainView::parse(path).ok()?.entries().last();
-                last.map(|(kind, key)| format!("{kind}/{key}"))
-            }
-        }
     }
 
     /// Warns of turns that have run for the node's `long_turn`, each once; when to look again.

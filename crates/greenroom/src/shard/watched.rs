@@ -4,7 +4,6 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use greenroom_wire::ChainView;
 use greenroom_world::{LocalFuture, Timestamp};
 use tracing::level_filters::LevelFilter;
 use tracing::{Instrument, Span};
@@ -12,7 +11,7 @@ use tracing::{Instrument, Span};
 use super::Shard;
 use super::activation::Activation;
 use super::frames::{Begun, Caller};
-use super::turns::{Access, Link};
+use super::turns::Access;
 use crate::actor::error::Refusal;
 use crate::actor::interface::{Behaviour, Interface, Message};
 use crate::actor::key::ActorId;
@@ -75,7 +74,7 @@ impl Looks<'_> {
     ) -> Result<Watched, Refusal> {
         let Self { actor, method, queued } = self;
         let (waiting, baggage) = match caller {
-            Caller::Apart { chain, .. } => (shard.waiting(&chain.link), &mut chain.baggage),
+            Caller::Apart { chain, .. } => (shard.awaited_by(&chain.link).map(Box::from), &mut chain.baggage),
             Caller::Below { baggage, .. } => (shard.current_actor(), baggage),
         };
         let mut watch = None;
@@ -139,18 +138,6 @@ impl Shard {
         let came_with = baggage.as_ref().and_then(|baggage| baggage.trace.clone());
         let mut call = CallInfo { actor: &target.id, method, caller, queued: Duration::ZERO, came_with, baggage };
         self.port().node.kinds().interceptors().outgoing(&mut call)
-    }
-
-    /// The actor whose turn waits.
-    fn waiting(&self, link: &Link) -> Option<Box<str>> {
-        match link {
-            Link::None => None,
-            Link::Turn(turn) => self.turns.borrow().find(*turn).map(|turn| turn.activation.id().to_string().into()),
-            Link::Path(path) => {
-                let (kind, key) = ChainView::parse(path).ok()?.entries().last()?;
-                Some(format!("{kind}/{key}").into())
-            }
-        }
     }
 
     /// The actor whose turn is being polled.

@@ -17,8 +17,8 @@ use crate::actor::reply::{self, ReplyForm, WireReply};
 use crate::here::Here;
 use crate::shard::baggage::Baggage;
 use crate::shard::calls::Completion;
+use crate::shard::chain::PortableChain;
 use crate::shard::raw::{Journey, RawParcel};
-use crate::shard::turns::{Chain, Link};
 
 /// Sends the tick and waits for its end.
 pub(super) async fn deliver(node: &Arc<Here>, of: &ReminderId, record: &Record<Planned>, fold: Fold) -> Delivered {
@@ -47,7 +47,7 @@ pub(super) async fn deliver(node: &Arc<Here>, of: &ReminderId, record: &Record<P
         payload: Bytes::from(plan.0.arguments.clone()),
         reply: WireReply::gateway(sender, node.next_outside(), ReplyForm::PLAIN),
         deadline: node.deadline(Some(patience)),
-        chain: Chain { link: Link::None, baggage: Some(Arc::new(baggage)) },
+        chain: PortableChain { link: None, baggage: Some(Arc::new(baggage)) },
         journey: Journey { origin: node.me(), from: node.me(), hops: 0, grant: None },
     };
     // A refusal comes by the reply as well.

@@ -2,6 +2,7 @@
 
 mod again;
 mod bounds;
+mod chains;
 mod codecs;
 mod host;
 mod internal;

@@ -11,10 +11,11 @@ use crate::actor::interface::{Behaviour, Interface, Message};
 use crate::actor::key::ActorId;
 use crate::here::gate::Gate;
 use crate::shard::Shard;
+use crate::shard::chain::Chain;
 use crate::shard::envelope::{Body, Envelope};
 use crate::shard::late::{self};
 use crate::shard::mailbox::Since;
-use crate::shard::turns::{Access, Chain};
+use crate::shard::turns::Access;
 
 /// What becomes of a message.
 pub(super) enum Admission {

@@ -14,6 +14,7 @@ use crate::actor::key::ActorId;
 use crate::actor::reply::WireReply;
 use crate::pids::ended::Ended;
 use crate::shard::calls::Completion;
+use crate::shard::chain::Link;
 use crate::shard::envelope::{Body, Envelope, IncomingCall, WireCall};
 use crate::shard::frames::{Begun, Caller};
 use crate::shard::inspect::Waiting;
@@ -22,7 +23,7 @@ use crate::shard::mailbox::Since;
 use crate::shard::seed::Seed;
 use crate::shard::submit::other_interface;
 use crate::shard::ticking::Mark;
-use crate::shard::turns::{Access, Job, Link};
+use crate::shard::turns::{Access, Job};
 use crate::shard::{Shard, Slot};
 use crate::state::Held;
 

@@ -12,9 +12,10 @@ use crate::actor::interface::{Behaviour, Interface, Message};
 use crate::actor::key::Kind;
 use crate::here::meter::Place;
 use crate::shard::Shard;
+use crate::shard::chain::Link;
 use crate::shard::envelope::{Body, Envelope};
 use crate::shard::mailbox::Since;
-use crate::shard::turns::{Access, Job, Link};
+use crate::shard::turns::{Access, Job};
 use crate::shard::watched::spans_are_read;
 
 impl Shard {

@@ -18,9 +18,9 @@ use crate::actor::reply::{ReplyForm, WireReply};
 use crate::shard::Shard;
 use crate::shard::baggage::Baggage;
 use crate::shard::calls::Completion;
+use crate::shard::chain::{CallPath, PortableChain};
 use crate::shard::raw::{Journey, RawCall, RouteTarget};
 use crate::shard::submit::refuse_reply;
-use crate::shard::turns::{Chain, Link};
 
 /// A connection's accounts while its frames are handled.
 struct Inflow {
@@ -184,7 +184,7 @@ impl Shard {
             return Ok(());
         }
         let deadline = header.deadline.map_or(Timestamp::NEVER, |left| self.now() + left.saturating_sub(delay));
-        let link = if call.chain.is_empty() { Link::None } else { Link::Path(call.chain.as_bytes().into()) };
+        let link = CallPath::of(call.chain);
         let baggage = if header.extension.is_empty() {
             None
         } else {
@@ -196,12 +196,12 @@ impl Shard {
             by: NodeId(grant.grantor),
             view: grant.view,
         });
-        let from_outside = matches!(link, Link::None);
+        let from_outside = link.is_none();
         if let Err(refusal) = self.admit_call(from_outside, deadline) {
             refuse_reply(reply, refusal);
             return Ok(());
         }
-        let chain = Chain { link, baggage };
+        let chain = PortableChain { link, baggage }.into();
         let journey = Journey { origin, from: peer, hops: header.hops, grant };
         self.submit_raw(RawCall {
             key: header.key,

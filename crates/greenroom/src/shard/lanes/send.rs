@@ -13,6 +13,7 @@ use crate::actor::key::stable_hash;
 use crate::actor::reply::{Writes, encode_failure, unencodable};
 use crate::shard::baggage;
 use crate::shard::calls::{CallSlot, Completion};
+use crate::shard::chain::CallPath;
 use crate::shard::outgoing::Outgoing;
 use crate::shard::{Item, Shard};
 
@@ -63,7 +64,7 @@ impl Shard {
             }),
             extension: extension.view(),
         };
-        let chain = greenroom_wire::ChainView::parse(call.chain).unwrap_or_default();
+        let chain = call.chain.map(CallPath::view).unwrap_or_default();
         let before = out.len();
         encoder.call(out, &header, chain, write).map_err(|error| unsendable(&error))?;
         let len = out.len() - before;

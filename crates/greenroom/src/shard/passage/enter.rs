@@ -15,7 +15,7 @@ use crate::actor::key::ActorId;
 use crate::here::kinds::KindEntry;
 use crate::here::location::Passage;
 use crate::shard::activation::{Activation, AnyActivation, Phase};
-use crate::shard::envelope::{Body, Envelope};
+use crate::shard::envelope::{Body, PortableEnvelope};
 use crate::shard::mailbox::Mailbox;
 use crate::shard::submit::refuse;
 use crate::shard::{Shard, ShardId, Slot};
@@ -44,7 +44,7 @@ struct Passenger<A: Behaviour> {
     cx: Cx,
     kind: Arc<KindEntry<A>>,
     actor: A,
-    mailbox: Mailbox<Envelope<Message<A>>>,
+    mailbox: Mailbox<PortableEnvelope<Message<A>>>,
     made: u32,
     last_used: u32,
     kept_until: u32,
@@ -70,12 +70,11 @@ impl<A: Behaviour> Activation<A> {
         }
         let actor = self.actor.borrow_mut().take().expect("an activation that is ready has an actor");
         self.phase.set(Phase::Gone);
-        self.mailbox.each_mut(&mut |envelope| shard.make_portable(&mut envelope.chain));
         let passenger = Passenger {
             cx: Cx { port: port.clone(), id: id.clone(), epoch: *epoch, state: state.clone() },
             kind: self.kind.clone(),
             actor,
-            mailbox: self.mailbox.moved(),
+            mailbox: self.mailbox.moved(&mut |envelope| envelope.portable(shard)),
             made: self.made,
             last_used: self.last_used.get(),
             kept_until: self.kept_until.get(),
@@ -92,7 +91,7 @@ impl<A: Behaviour> AnyPassenger for Passenger<A> {
             kind,
             slot,
             actor: RefCell::new(Some(actor)),
-            mailbox,
+            mailbox: mailbox.moved(&mut Into::into),
             made,
             last_used: Cell::new(last_used),
             kept_until: Cell::new(kept_until),
@@ -111,7 +110,7 @@ impl<A: Behaviour> AnyPassenger for Passenger<A> {
             gate.leave(mailbox.len());
         }
         for (_, envelope) in mailbox.take() {
-            refuse::<A::Interface>(&cx.id, envelope, refusal.clone());
+            refuse::<A::Interface>(&cx.id, envelope.into(), refusal.clone());
         }
     }
 }

@@ -25,9 +25,10 @@ use greenroom_world::Timestamp;
 use super::activation::AnyActivation;
 use super::beside as tasks;
 use super::calls::{CallSlot, Completion};
+use super::chain::Link;
 use super::mail::{AnyMail, Form};
 use super::submit::AnyParcel;
-use super::turns::{Access, Frame, Link, TurnId};
+use super::turns::{Access, Frame, TurnId};
 use super::{Shard, Slot};
 use crate::actor::error::Failure;
 use crate::actor::key;
@@ -279,7 +280,7 @@ impl Shard {
             awaited: call.is_some(),
         });
         let link = mail.chain().map(|chain| chain.link.clone()).unwrap_or_default();
-        if let Some(parcel) = mail.seal(target) {
+        if let Some(parcel) = mail.seal(self, target) {
             let queue = mix(by, target.hash) | 1;
             let what = What::Message { parcel, target: target.clone(), from, method, access, link };
             rehearsal.hold(number, (target.hash, by, queue), what);

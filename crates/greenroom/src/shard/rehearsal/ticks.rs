@@ -9,8 +9,8 @@ use super::{Shard, mix};
 use crate::actor::key::ActorId;
 use crate::actor::reply::WireReply;
 use crate::shard::Slot;
+use crate::shard::chain::Chain;
 use crate::shard::envelope::WireCall;
-use crate::shard::turns::Chain;
 use crate::time::tick::Ticked;
 
 /// The ticks that have come, and those that have come again.
