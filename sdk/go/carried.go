@@ -8,8 +8,8 @@ import (
 
 // The tags of what a message carries along.
 const (
-	tagContext, tagPrincipal, tagIdempotencyKey = 1, 7, 14
-	carriedMax                                  = 16 << 10
+	tagContext, tagPrincipal, tagIdempotencyKey, tagCallingSeat = 1, 7, 14, 15
+	carriedMax                                                  = 16 << 10
 )
 
 // RequestContext has the pairs of the request context that came with the turn's message.
@@ -101,4 +101,19 @@ func carried(c Caller) (batch, error) {
 		return nil, refused("Invalid", map[string]any{"field": "context", "message": "what the call carries is over 16 KiB; carry less"})
 	}
 	return all, nil
+}
+
+// withSeat adds the seat to what a call carries that no turn makes: while a hook of the seat runs, the call is part of what waits for the hook.
+func withSeat(carried batch, s *seat, t *turn) batch {
+	if s == nil || t != nil {
+		return carried
+	}
+	var number batch
+	number.varint(s.number)
+	laden := append(batch(nil), carried...)
+	laden.varint(tagCallingSeat).block(number)
+	if len(laden) > carriedMax {
+		return carried
+	}
+	return laden
 }

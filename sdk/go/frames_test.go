@@ -88,6 +88,10 @@ func TestGolden(t *testing.T) {
 	if made, err := carried(laden); fmt.Sprintf("%x", []byte(made)) != "0104016b01760e023137" || err != nil {
 		t.Errorf("a call carries %x: %v", []byte(made), err)
 	}
+	inHook, _ := carried(With(&Cx{}, "k", "v"))
+	if made := withSeat(inHook, &seat{number: 300}, nil); fmt.Sprintf("%x", []byte(made)) != "0104016b01760f02ac02" {
+		t.Errorf("a call of a hook carries %x", []byte(made))
+	}
 	if _, err := carried(With(laden, "k", strings.Repeat("v", carriedMax))); !errors.Is(err, ErrRefused) {
 		t.Errorf("a call carries too much: %v", err)
 	}

@@ -68,6 +68,28 @@ type Member struct{ seen int }
 func (m *Member) See(*Cx, None) (int, error)   { m.seen++; return m.seen, nil }
 func (m *Member) Panic(*Cx, None) (int, error) { panic("no") }
 
+// Visitor enters the foyer of its own name as it is activated.
+type Visitor struct{}
+
+func (v *Visitor) Activated(cx *Cx) error {
+	said, err := Call(cx, Of[Foyer](cx, cx.Key()), (*Foyer).Enter, None{})
+	if err == nil && said != "" {
+		err = errors.New(said)
+	}
+	return err
+}
+
+func (v *Visitor) Hello(*Cx, None) (None, error) { return None{}, nil }
+
+type Foyer struct{}
+
+func (f *Foyer) Enter(cx *Cx, _ None) (string, error) {
+	if _, err := Call(cx, Of[Visitor](cx, cx.Key()), (*Visitor).Hello, None{}); err != nil {
+		return err.Error(), nil
+	}
+	return "", nil
+}
+
 type Amount struct {
 	Amount int `json:"amount"`
 }
@@ -128,6 +150,18 @@ func TestAKindIsThereForAllAsSoonAsItIsServed(t *testing.T) {
 	is(t, last, err, "cy")
 	if err := Send(client, Of[Member](client, "m"), (*Member).See, None{}); err != nil {
 		t.Fatal(err)
+	}
+}
+
+func TestACycleThroughTheHookOfAnActivationIsNamedAtOnce(t *testing.T) {
+	node := node(t)
+	c := within(t, node.Host(Kind[Visitor](), Kind[Foyer]()))
+	for _, key := range []string{"a", "b", "c", "d"} {
+		_, err := Call(c, Of[Visitor](c, key), (*Visitor).Hello, None{})
+		path := fmt.Sprintf("visitor/%[1]s -> foyer/%[1]s -> visitor/%[1]s", key)
+		if err == nil || !strings.Contains(err.Error(), path) {
+			t.Fatalf("%v does not name %s", err, path)
+		}
 	}
 }
 

@@ -14,6 +14,7 @@ func (l *lane) call(c Caller, number uint64, to target, method string, arguments
 	if err != nil {
 		return err
 	}
+	laden = withSeat(laden, s, t)
 	name := [2]string{to.kind, method}
 	l.mu.Lock()
 	route, known := l.routes[name]

@@ -62,6 +62,14 @@ pub fn calling_cluster(bytes: &[u8]) -> Result<u16, FrameError> {
     Reader::new(bytes).array("calling cluster").map(u16::from_le_bytes)
 }
 
+/// Returns the seat whose hook makes a call.
+///
+/// # Errors
+/// [`FrameError`] if `bytes` do not begin with one.
+pub fn calling_seat(bytes: &[u8]) -> Result<u64, FrameError> {
+    Reader::new(bytes).u64("calling seat")
+}
+
 /// Appends the version of the interface that a caller speaks. 1 goes without saying, and 0 stands for any.
 pub fn put_version(version: u16, out: &mut BytesMut) {
     let mut head = Head::bare();

@@ -33,6 +33,8 @@ pub mod tag {
     pub const PRINCIPAL_ISSUER: u64 = 13;
     /// The idempotency key of a call that a host makes, for its node alone: UTF-8 to the field's end.
     pub const IDEMPOTENCY_KEY: u64 = 14;
+    /// The seat whose hook makes a call of a host that no turn makes, for its node alone: a varint.
+    pub const CALLING_SEAT: u64 = 15;
 }
 
 /// A validated extension block in shared bytes.

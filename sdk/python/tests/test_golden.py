@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import msgspec
@@ -13,7 +14,7 @@ from greenroom import Refused, frames
 from greenroom.control import Welcome, goodbye
 from greenroom.frames import FrameError, Reader, Splitter, block, frame, text, varint
 from greenroom.lane import call_frame
-from greenroom.refs import carried
+from greenroom.refs import carried, with_seat
 
 GOLDEN = Path(__file__).parents[2] / "golden.json"
 FRAMES: list[dict[str, Any]] = json.loads(GOLDEN.read_text())["frames"]
@@ -35,6 +36,10 @@ def test_what_a_call_carries_along() -> None:
     golden = next(golden for golden in FRAMES if golden["name"] == "call_with_an_idempotency_key")
     assert carried({"k": "v"}, "17") == block(bytes.fromhex(golden["body"]["extension"]))
     assert carried(None) == carried({}) == block(b"")
+    golden = next(golden for golden in FRAMES if golden["name"] == "call_of_a_hook")
+    seat: Any = SimpleNamespace(number=300)
+    assert with_seat(carried({"k": "v"}), seat, None) == block(bytes.fromhex(golden["body"]["extension"]))
+    assert with_seat(carried({"k": "v"}), None, None) == carried({"k": "v"})
     with pytest.raises(Refused, match="16 KiB"):
         carried({"k": "v" * frames.CARRIED_MAX})
 

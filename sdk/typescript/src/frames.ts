@@ -30,7 +30,7 @@ export const Op = {
 } as const;
 
 /** What a message carries along, by its tags. */
-export const Tag = { context: 1, principal: 7, idempotencyKey: 14 } as const;
+export const Tag = { context: 1, principal: 7, idempotencyKey: 14, callingSeat: 15 } as const;
 
 /** Bytes of the other side that are no frame: the lane that they came on is closed. */
 export class FrameError extends Error {}
@@ -113,6 +113,9 @@ export const NIL = payload(null);
 /** Frames one after the other. */
 const NOTHING = Buffer.alloc(0);
 
+/** Bytes that a message carries along, at most. */
+export const CARRIED_MAX = 16 << 10;
+
 /** What a message carries along, as it is in a Call: a request context, and an idempotency key. */
 export function carried(context: Record<string, string> | undefined, idempotencyKey?: string): Buffer {
   if (!context && idempotencyKey === undefined) return NOTHING;
@@ -121,6 +124,13 @@ export function carried(context: Record<string, string> | undefined, idempotency
   if (pairs.length > 0) all.varint(Tag.context).block(pairs.take());
   if (idempotencyKey !== undefined) all.varint(Tag.idempotencyKey).text(idempotencyKey);
   return all.take();
+}
+
+/** Adds the seat to what a call carries that no turn makes: while a hook of the seat runs, the call is part of what waits for the hook. */
+export function withSeat(carried: Buffer, seat: number): Buffer {
+  const [all, number] = [new Batch(carried.length + 16), new Batch(16)];
+  all.bytes(carried).varint(Tag.callingSeat).block(number.varint(seat).take());
+  return all.length > CARRIED_MAX ? carried : all.take();
 }
 
 export class Batch {

@@ -4,7 +4,7 @@ import type { Socket } from "node:net";
 
 import { Context } from "./context.js";
 import { Fenced, Refused, Unknown, decode, encode, report, sentence, written } from "./errors.js";
-import { Batch, FrameError, NIL, Reader, Splitter, Status, T, payload, payloadIn, valueOf } from "./frames.js";
+import { Batch, FrameError, NIL, Reader, Splitter, Status, T, payload, payloadIn, valueOf, withSeat } from "./frames.js";
 import { checked, isGenerator } from "./kind.js";
 import { Seat } from "./seat.js";
 import type { Session } from "./session.js";
@@ -403,7 +403,8 @@ export class Lane {
       this.#routes.set(name, next);
     }
     const to = route;
-    this.pay(T.call, (body) => body.varint(number).varint(turn?.number ?? 0).varint(to).block(key).varint(Math.ceil(left * 1000)).block(carried).bytes(args));
+    const laden = seat && !turn ? withSeat(carried, seat.number) : carried;
+    this.pay(T.call, (body) => body.varint(number).varint(turn?.number ?? 0).varint(to).block(key).varint(Math.ceil(left * 1000)).block(laden).bytes(args));
   }
 
   /** The answer to a request, which `send` sends. */

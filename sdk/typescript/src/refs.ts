@@ -3,7 +3,7 @@
 import { inspect } from "node:util";
 
 import { Refused, Unknown, decode, isObject, sentence, unreadable } from "./errors.js";
-import { Op, Status, carried, payload, valueOf } from "./frames.js";
+import { CARRIED_MAX, Op, Status, carried, payload, valueOf } from "./frames.js";
 import { definitionOf, isGenerator, type AnyKind, type Handlers, type Kind } from "./kind.js";
 import type { Lane } from "./lane.js";
 import type { Seat } from "./seat.js";
@@ -227,8 +227,6 @@ function carrying(context: Record<string, string> | undefined, idempotencyKey?: 
   if (written.length <= CARRIED_MAX) return written;
   throw new Refused("Invalid", { field: "context", message: "what the call carries is over 16 KiB; carry less" });
 }
-
-const CARRIED_MAX = 16 << 10;
 
 function streamOf(value: unknown): string | undefined {
   const name = isObject(value) ? value["greenroom:stream"] : undefined;

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 
-import { Reader, Splitter, T, frame, carried, goodbye, unpack, type Batch } from "../src/frames.js";
+import { Reader, Splitter, T, frame, carried, goodbye, unpack, withSeat, type Batch } from "../src/frames.js";
 import { canonical, digest } from "../src/kind.js";
 
 type Body = Record<string, never> & { payload?: string };
@@ -38,6 +38,8 @@ test("what a call carries along", () => {
   const { hex } = golden.frames.find(({ name }) => name === "call_with_an_idempotency_key")!;
   assert.ok(hex.includes(`0a${carried({ k: "v" }, "17").toString("hex")}`));
   assert.equal(carried(undefined).length, 0);
+  const ofHook = golden.frames.find(({ name }) => name === "call_of_a_hook")!;
+  assert.ok(ofHook.hex.includes(`0a${withSeat(carried({ k: "v" }), 300).toString("hex")}`));
 });
 
 function WRITES(): Map<string, (body: Body) => Buffer> {

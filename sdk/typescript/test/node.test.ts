@@ -167,13 +167,29 @@ const listener = actor("ts_listener", {
   reads: { all: async (c) => c.state.heard },
 });
 
+const guest = actor("ts_guest", {
+  async activated(c) {
+    const said = await c.ref("ts_foyer", c.key).enter!();
+    if (said) throw new Error(String(said));
+  },
+  methods: { async hello() {} },
+});
+
+const foyer = actor("ts_foyer", {
+  methods: {
+    async enter(c): Promise<string> {
+      return c.ref("ts_guest", c.key).hello!().then(() => "", String);
+    },
+  },
+});
+
 const BY = { timeout: 10_000 };
 
 function at(name: string, run: (node: Program, host: Host) => Promise<void>): void {
   test(name, { skip }, async () => {
     const node = await Program.start();
     try {
-      const host = await node.host([hall, member, purse, listener]);
+      const host = await node.host([hall, member, purse, listener, guest, foyer]);
       await run(node, host).finally(() => host.close());
     } finally {
       await node.stop();
@@ -193,6 +209,12 @@ at("a kind is there for all as soon as it is served", async (node, host) => {
   assert.equal(await client.ref(hall, "great", BY).enter({ name: "bob" }), 3);
   assert.equal(await door(node.http).ref<typeof hall>("ts_hall", "great").enter({ name: "cy" }), 4);
   await client.close();
+});
+
+at("a cycle through the hook of an activation is named at once", async (_, host) => {
+  for (const key of ["a", "b", "c", "d"]) {
+    await assert.rejects(host.ref(guest, key, BY).hello(), new RegExp(`ts_guest/${key} -> ts_foyer/${key} -> ts_guest/${key}`));
+  }
 });
 
 at("a stream of a host is consumed by clients", async (node, host) => {

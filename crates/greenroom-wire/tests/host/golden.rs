@@ -91,6 +91,9 @@ fn from_host<'a>(fields: Fields<'a>, extension: ExtensionView<'a>) -> Cases<'a, 
         ("call_with_an_idempotency_key", FromHost::Call(Call {
             turn: 0, left: None, extension: ExtensionView::parse(b"\x01\x04\x01k\x01v\x0e\x0217").unwrap(), ..call
         }), "17000000 28 0500000361646100 0a 0104016b01760e023137 010180"),
+        ("call_of_a_hook", FromHost::Call(Call {
+            turn: 0, left: None, extension: ExtensionView::parse(b"\x01\x04\x01k\x01v\x0f\x02\xac\x02").unwrap(), ..call
+        }), "17000000 28 0500000361646100 0a 0104016b01760f02ac02 010180"),
         ("cancel_call", FromHost::CancelCall { request: 5 }, "02000000 2a 05"),
         ("ask", FromHost::Ask(Ask { request: 6, turn: 9, seat: 1, operation: Operation::Reload, payload: NOTHING }), "08000000 2b 06090102010180"),
         ("stream_item_of_a_host", FromHost::StreamItem { stream: 3, number: 128, payload: YES }, "07000000 30 0380010101c3"),

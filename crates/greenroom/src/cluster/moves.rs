@@ -22,6 +22,7 @@ use crate::actor::error::Refusal;
 use crate::actor::interface::Travels;
 use crate::actor::key::{ActorId, Kind};
 use crate::observe::events::{Happened, Moved};
+use crate::shard::chain::Link;
 use crate::shard::parts::ShardPart;
 use crate::shard::seed::Seed;
 use crate::shard::trips::{Departed, Told, Trip, TripEnd};
@@ -264,7 +265,7 @@ impl Shard {
         let (node, id) = (&self.port().node, &wish.key.id());
         self.refill_budget();
         // A hook that fails tells who waits; the next message activates the actor anew.
-        if let Err(refusal) = self.activate(id.clone(), epoch, Seed::Carried(state)) {
+        if let Err(refusal) = self.activate(id.clone(), epoch, Seed::Carried(state), Link::None) {
             tracing::error!(actor = %id, %refusal, "an actor that moved here could not be activated");
         }
         if wish.from.node != node.me() {

@@ -45,7 +45,7 @@ impl Way for InCluster {
             Location::Here { shard: at, slot, epoch } if at == shard.id() => {
                 let activation = match slot {
                     Some(slot) => shard.activation(slot).ok_or(Refusal::Moved)?,
-                    None => shard.activate(id, epoch, Seed::Fresh)?,
+                    None => shard.activate(id, epoch, Seed::Fresh, message.callers())?,
                 };
                 message.found(shard, at, activation.slot());
                 message.offer(shard, activation)?;
@@ -145,6 +145,6 @@ fn send_to_worker(shard: &Shard, id: &ActorId, message: &mut dyn Underway) -> Re
     if !shard.port().node.kinds().serves(id.kind, message.wanted()) {
         return shard.send_to_other_workers(message);
     }
-    let worker = shard.worker(id)?;
+    let worker = shard.worker(id, message.callers())?;
     message.offer(shard, worker)
 }

@@ -7,7 +7,7 @@ use std::task::Waker;
 use bytes::Bytes;
 use greenroom_protocols::host::LaneEvent;
 use greenroom_wire::Status;
-use greenroom_wire::carried::pairs;
+use greenroom_wire::carried::{calling_seat, pairs};
 use greenroom_wire::extension::tag;
 use greenroom_wire::host::{Call, FromNode, REQUESTS_MAX, WINDOW};
 use greenroom_world::Timestamp;
@@ -259,13 +259,15 @@ impl OnShard {
         }
     }
 
-    /// Whose turn it is, and what its calls have from it; `None` if it may call no more.
-    fn turn_of(&self, session: u64, turn: u64) -> Option<(Option<ActorId>, Link, Load, Timestamp)> {
+    /// Returns the actor whose turn makes a call, and what the call has from that turn; `None` if it may call no more.
+    fn turn_of(&self, session: u64, call: &Call<'_>) -> Option<(Option<ActorId>, Link, Load, Timestamp)> {
         let state = self.state.borrow();
-        if turn == 0 {
-            return Some((None, Link::None, state.lanes.get(&session)?.session.on_behalf(), Timestamp::NEVER));
+        if call.turn == 0 {
+            let seat = call.extension.find(tag::CALLING_SEAT).and_then(|field| calling_seat(field).ok());
+            let link = seat.map_or(Link::None, |seat| state.callers_of_hook(session, seat));
+            return Some((None, link, state.lanes.get(&session)?.session.on_behalf(), Timestamp::NEVER));
         }
-        let running = state.turns.get(&state.turn(session, turn)?)?;
+        let running = state.turns.get(&state.turn(session, call.turn)?)?;
         Some((Some(running.actor.clone()), running.link.clone(), running.baggage.clone(), running.deadline))
     }
 

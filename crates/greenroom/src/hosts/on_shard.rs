@@ -64,15 +64,18 @@ impl OnShard {
                 // It is made anew once its host has left the seat.
                 Some(place) if place.sits == Sits::Leaving => {
                     remember(&mut place.wakers, waker);
+                    place.hook = shard.link_here();
                     return None;
                 }
                 Some(place) if place.sits == Sits::Nowhere => {
                     place.given = Some(given());
+                    place.hook = shard.link_here();
                     false
                 }
                 Some(Place { sits: Sits::Ready, .. }) => false,
                 Some(_) | None => {
-                    state.places.insert(activation, Place::new(sitter, given()));
+                    let place = Place::new(sitter, given(), shard.link_here());
+                    state.places.insert(activation, place);
                     true
                 }
             }
@@ -150,6 +153,7 @@ impl OnShard {
         match self.state.borrow_mut().places.get_mut(&activation) {
             Some(place) => {
                 remember(&mut place.wakers, waker);
+                place.hook = shard.link_here();
                 Poll::Pending
             }
             None => Poll::Ready(()),

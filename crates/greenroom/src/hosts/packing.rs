@@ -90,6 +90,7 @@ impl OnShard {
             Packing::Left(how) => Poll::Ready(how.map(|()| place.carried.clone().unwrap_or_default())),
             waits => {
                 place.packing = waits;
+                place.hook = shard.link_here();
                 remember(&mut place.wakers, waker);
                 Poll::Pending
             }

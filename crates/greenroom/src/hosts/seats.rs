@@ -25,6 +25,7 @@ use crate::actor::key::ActorId;
 use crate::actor::reply;
 use crate::reliable::hosted::LOST_MAKING;
 use crate::shard::Slot;
+use crate::shard::chain::Link;
 
 /// What a shard has of hosts.
 pub(super) struct State {
@@ -58,6 +59,8 @@ pub(super) struct Place {
     refusal: Option<Refusal>,
     /// What the hook of the seat asks in which it is being made, which is no turn.
     pub(super) asked: VecDeque<Asked>,
+    /// The turn that waits while the hook of its seat runs.
+    pub(super) hook: Link,
     pub(super) wakers: Vec<Waker>,
 }
 
@@ -83,7 +86,7 @@ pub(super) struct Sitter<'a> {
 }
 
 impl Place {
-    pub(super) fn new(sitter: &Sitter<'_>, given: Given) -> Self {
+    pub(super) fn new(sitter: &Sitter<'_>, given: Given, hook: Link) -> Self {
         Self {
             id: sitter.id.clone(),
             epoch: sitter.epoch,
@@ -95,6 +98,7 @@ impl Place {
             why: Leave::Failed,
             refusal: None,
             asked: VecDeque::new(),
+            hook,
             wakers: Vec::new(),
         }
     }
@@ -130,6 +134,19 @@ impl State {
     pub(super) fn place(&mut self, session: u64, seat: u64) -> Option<&mut Place> {
         let activation = self.machine.activation(SessionId(session), Seat(seat))?;
         self.places.get_mut(&activation)
+    }
+
+    /// Returns the callers that wait for a call that the hook of a seat makes: the actor in it, and those that wait for that.
+    pub(super) fn callers_of_hook(&self, session: u64, seat: u64) -> Link {
+        let Some(activation) = self.machine.activation(SessionId(session), Seat(seat)) else { return Link::None };
+        let Some(place) = self.places.get(&activation) else { return Link::None };
+        let waits = |running: &&Running| running.activation == activation && running.end.is_none();
+        match place.sits {
+            Sits::Nowhere => self.turns.values().find(waits).map_or(&place.hook, |running| &running.link).clone(),
+            Sits::Leaving => place.hook.clone(),
+            // No hook runs: what else a host does for an actor keeps none of its turns.
+            Sits::Ready | Sits::Failed(_) => Link::None,
+        }
     }
 
     /// Takes in what is asked in the hook of a seat whose actor is being made: by a turn that waits for that, else by who has it made. Who is

@@ -27,6 +27,7 @@ use crate::here::kinds::{AnyKind, Factory, KindEntry};
 use crate::here::node::Node;
 use crate::here::parts::Part;
 use crate::here::port::Port;
+use crate::shard::chain::Link;
 use crate::shard::holdback::holdback;
 use crate::shard::parts::ShardPart;
 use crate::shard::seed::Seed;
@@ -260,7 +261,7 @@ impl Shard {
         self.kin().borrow_mut().enter(slot, parent, supervise, self.now());
         self.gauge_spawned();
         // What goes wrong is a failure, which its supervision answers.
-        let _ = activation.clone().start(self, Seed::Fresh);
+        let _ = activation.clone().start(self, Seed::Fresh, Link::None);
         if self.is_stopping() {
             activation.end(self, Why::Stopping);
         }

@@ -17,6 +17,7 @@ use crate::here::kinds::{AnyKind, KindEntry, factory};
 use crate::here::location::Location;
 use crate::shard::Shard;
 use crate::shard::activation::AnyActivation;
+use crate::shard::chain::Link;
 use crate::shard::seed::Seed;
 use crate::shard::underway::{Underway, Way};
 
@@ -103,7 +104,7 @@ impl Shard {
         self.kin().borrow_mut().keeper = Some(keeper.slot());
         self.gauge_activations();
         // It makes itself and has no hook: nothing can go wrong.
-        let _ = keeper.clone().start(self, Seed::Fresh);
+        let _ = keeper.clone().start(self, Seed::Fresh, Link::None);
         keeper
     }
 

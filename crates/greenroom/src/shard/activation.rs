@@ -64,8 +64,8 @@ pub(crate) trait HasTurns {
 
 /// An activation whose actor's type is not known.
 pub(crate) trait AnyActivation: HasTurns {
-    /// Makes the actor of `seed` and begins the `activated` hook.
-    fn start(self: Rc<Self>, shard: &Shard, seed: Seed) -> Result<(), Refusal>;
+    /// Makes the actor of `seed` and begins the `activated` hook, whose end the callers in `callers` wait for.
+    fn start(self: Rc<Self>, shard: &Shard, seed: Seed, callers: Link) -> Result<(), Refusal>;
 
     /// Takes an `Option<Envelope<Message>>` of its own message type out of `parcel`, unless it has ended: then the
     /// envelope stays.

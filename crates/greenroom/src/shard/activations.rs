@@ -6,6 +6,7 @@ use greenroom_protocols::directory::Epoch;
 use greenroom_world::Timestamp;
 
 use super::activation::AnyActivation;
+use super::chain::Link;
 use super::seed::Seed;
 use super::{Gauges, Shard, Slot};
 use crate::actor::error::Refusal;
@@ -14,8 +15,14 @@ use crate::actor::key::ActorId;
 use crate::pids::key::is_reserved;
 
 impl Shard {
-    /// Enters an activation of `id`, of `seed`.
-    pub(crate) fn activate(&self, id: ActorId, epoch: Epoch, seed: Seed) -> Result<Rc<dyn AnyActivation>, Refusal> {
+    /// Enters an activation of `id`, of `seed`, that the callers in `callers` wait for.
+    pub(crate) fn activate(
+        &self,
+        id: ActorId,
+        epoch: Epoch,
+        seed: Seed,
+        callers: Link,
+    ) -> Result<Rc<dyn AnyActivation>, Refusal> {
         let Some(kind) = self.port.node.kinds().find(id.kind) else {
             return Err(self.port.node.unknown_kind(id.kind.name()));
         };
@@ -29,7 +36,7 @@ impl Shard {
         let Some(activation) = self.activation(slot) else { return Err(Refusal::Moved) };
         #[cfg(feature = "rehearsal")]
         self.note_place(&*activation);
-        activation.clone().start(self, seed)?;
+        activation.clone().start(self, seed, callers)?;
         Ok(activation)
     }
 

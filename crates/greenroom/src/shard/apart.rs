@@ -2,7 +2,7 @@
 
 use greenroom_protocols::directory::Epoch;
 
-use super::chain::Chain;
+use super::chain::{Chain, Link};
 use super::envelope::{Body, Envelope};
 use super::seed::Seed;
 use super::{Shard, Slot};
@@ -20,7 +20,7 @@ impl Shard {
             return Err(self.port.node.unknown_kind(id.kind.name()));
         };
         let activation = self.enter_spawned(|slot| kind.clone().activation(self, id, epoch, slot));
-        activation.clone().start(self, seed)?;
+        activation.clone().start(self, seed, Link::None)?;
         Ok(activation.slot())
     }
 

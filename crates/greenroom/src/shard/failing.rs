@@ -70,7 +70,7 @@ impl<A: Behaviour> Activation<A> {
             return;
         }
         // What goes wrong is another failure.
-        let _ = self.begin_start(shard, Seed::Fresh);
+        let _ = self.begin_start(shard, Seed::Fresh, self.next_callers(shard));
         if self.phase.get() == Phase::Ready && self.waiting_len() > 0 {
             self.schedule(shard);
         }

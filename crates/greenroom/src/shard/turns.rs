@@ -268,6 +268,14 @@ impl Turns {
         self.slot(id)?.turn.as_mut()
     }
 
+    /// Says who waits from now on for the turn of the activation in `slot` that does `job`.
+    pub(super) fn set_callers(&mut self, slot: super::Slot, job: Job, callers: Link) {
+        let is_it = |turn: &&mut Turn| turn.activation.slot() == slot && turn.job.method == job.method;
+        if let Some(turn) = self.iter_mut().find(is_it) {
+            (turn.link, turn.path) = (callers, None);
+        }
+    }
+
     /// All turns that wait.
     #[cfg(feature = "rehearsal")]
     pub(super) fn all(&self) -> Vec<TurnId> {

@@ -10,7 +10,7 @@ use greenroom_world::Timestamp;
 
 use super::activation::AnyActivation;
 use super::baggage::Baggage;
-use super::chain::Chain;
+use super::chain::{Chain, Link};
 use super::mail::{AnyMail, Described, Form, is_awaited, wanted, written};
 use super::raw::{Journey, RawCall, RawParcel};
 use super::sampling::Place;
@@ -73,6 +73,9 @@ pub(crate) trait Underway {
 
     /// Whether somebody waits for its end.
     fn is_awaited(&mut self) -> bool;
+
+    /// Returns the callers that wait for its turn.
+    fn callers(&mut self) -> Link;
 
     /// How it came to this node.
     fn journey(&self, node: &Here) -> Journey;
@@ -218,6 +221,10 @@ impl Underway for Typed<'_> {
         is_awaited(self.mail)
     }
 
+    fn callers(&mut self) -> Link {
+        self.mail.chain().map(|chain| chain.link.clone()).unwrap_or_default()
+    }
+
     fn journey(&self, node: &Here) -> Journey {
         Journey::begins_at(node)
     }
@@ -337,6 +344,10 @@ impl Underway for Raw<'_> {
 
     fn is_awaited(&mut self) -> bool {
         self.call.as_ref().is_some_and(|call| call.reply.is_awaited())
+    }
+
+    fn callers(&mut self) -> Link {
+        self.call.as_ref().map(|call| call.chain.link.clone()).unwrap_or_default()
     }
 
     fn journey(&self, node: &Here) -> Journey {

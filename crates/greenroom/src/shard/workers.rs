@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use super::activation::AnyActivation;
+use super::chain::Link;
 use super::seed::Seed;
 use super::{Shard, Slot};
 use crate::actor::error::Refusal;
@@ -31,8 +32,8 @@ impl Workers {
 }
 
 impl Shard {
-    /// A worker of this shard for `id`: an idle one, a new one, or the one with the shortest queue.
-    pub(crate) fn worker(&self, id: &ActorId) -> Result<Rc<dyn AnyActivation>, Refusal> {
+    /// Returns a worker of this shard for a message to `id` with these callers: an idle one, a new one, or the one with the shortest queue.
+    pub(crate) fn worker(&self, id: &ActorId, callers: Link) -> Result<Rc<dyn AnyActivation>, Refusal> {
         let node = &self.port.node;
         let max = usize::from(node.kinds().workers(id.kind)).div_ceil(node.shards().len());
         let slots = self.workers.borrow().0.get(id).cloned().unwrap_or_default();
@@ -41,7 +42,7 @@ impl Shard {
             return Ok(idle.clone());
         }
         if workers.len() < max {
-            let worker = self.activate(id.clone(), node.next_worker_epoch(), Seed::Fresh)?;
+            let worker = self.activate(id.clone(), node.next_worker_epoch(), Seed::Fresh, callers)?;
             self.workers.borrow_mut().0.entry(id.clone()).or_default().push(worker.slot());
             return Ok(worker);
         }

@@ -120,16 +120,18 @@ class Target:
         seat, turn = self.caller.scope()
         lane.check(seat, turn)
         left = int(self.by * 1e6) if self.by is not None else 0
-        lane.pay(call_frame(0, turn, lane.route(self.name, name, self.version), self.sized, left, self.carried, payload))
+        carried = with_seat(self.carried, seat, turn)
+        lane.pay(call_frame(0, turn, lane.route(self.name, name, self.version), self.sized, left, carried, payload))
 
     async def _ask(self, name: str, payload: bytes) -> tuple[bytes, Lane]:
         until = time.monotonic() + self.by if self.by is not None else 0.0
         lane = self.caller.lane_now(self.name, self.key) or await self.caller.lane(self.name, self.key)
         seat, turn = self.caller.scope()
+        carried = with_seat(self.carried, seat, turn)
 
         def make(number: int) -> bytes:
             left = max(1, int((until - time.monotonic()) * 1e6)) if until else 0
-            return call_frame(number, turn, lane.route(self.name, name, self.version), self.sized, left, self.carried, payload)
+            return call_frame(number, turn, lane.route(self.name, name, self.version), self.sized, left, carried, payload)
 
         status, reply = await lane.request(make, seat, turn)
         if status != frames.OK:
@@ -225,6 +227,14 @@ def carried(context: Mapping[str, str] | None, idempotency_key: str | None = Non
     if len(whole) > frames.CARRIED_MAX:
         raise Refused("Invalid", {"field": "context", "message": "what the call carries is over 16 KiB; carry less"})
     return frames.block(whole)
+
+
+def with_seat(carried: bytes, seat: Seat | None, turn: Turn | None) -> bytes:
+    """Adds the seat to what a call carries that no turn makes: while a hook of the seat runs, the call is part of what waits for the hook."""
+    if turn is not None or seat is None:
+        return carried
+    whole = frames.Reader(carried).block() + frames.varint(frames.CALLING_SEAT) + frames.block(frames.varint(seat.number))
+    return frames.block(whole) if len(whole) <= frames.CARRIED_MAX else carried
 
 
 def _pack(name: str, method: Method | None, args: tuple[Any, ...], named: dict[str, Any]) -> bytes:

@@ -40,18 +40,17 @@ struct Standing<'a> {
 
 impl Standing<'_> {
     fn admit(&self, shard: &Shard, access: Access, chain: &Chain) -> Result<Admission, Failure> {
-        match self.phase {
-            Phase::Gone => return Ok(Admission::TooLate),
-            Phase::Ending => return self.admit_to_wait(),
-            Phase::Starting | Phase::Ready => {}
+        if self.phase == Phase::Gone {
+            return Ok(Admission::TooLate);
         }
-        if let Some(gate) = self.gate.filter(|gate| gate.is_full()) {
+        // A message that comes during the end is for the next activation.
+        if let Some(gate) = self.gate.filter(|gate| gate.is_full() && self.phase != Phase::Ending) {
             return Err(gate.refusal(self.id.kind.name(), shard.port.node.name()).into());
         }
         if self.free {
             return Ok(Admission::Begin);
         }
-        // It cannot begin at once. If what keeps it waits for it in turn, it never could.
+        // It cannot begin at once. If the turn or the hook that keeps it from that waits for it in turn, it never could.
         if let Some(path) = shard.cycle(&chain.link, self.id) {
             // A read beside the reads that wait for it may overtake writes that wait for those reads.
             return match access {

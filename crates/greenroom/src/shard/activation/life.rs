@@ -14,6 +14,8 @@ use crate::actor::error::Refusal;
 use crate::actor::interface::{Behaviour, Message, Travels, Why};
 use crate::actor::version_gap::VersionGap;
 use crate::pids::key::dead;
+use crate::shard::cancel::CallKey;
+use crate::shard::chain::{Chain, Link};
 use crate::shard::envelope::{Body, Envelope};
 use crate::shard::failing::is_failure;
 use crate::shard::frames::Caller;
@@ -26,7 +28,12 @@ use crate::state::StateError;
 
 impl<A: Behaviour> Activation<A> {
     #[expect(clippy::await_holding_refcell_ref, reason = "turns are admitted by the same rules as borrows")]
-    pub(in crate::shard) fn begin_start(self: &Rc<Self>, shard: &Shard, seed: Seed) -> Result<(), Refusal> {
+    pub(in crate::shard) fn begin_start(
+        self: &Rc<Self>,
+        shard: &Shard,
+        seed: Seed,
+        callers: Link,
+    ) -> Result<(), Refusal> {
         self.phase.set(Phase::Starting);
         let created = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| self.kind.create(&self.cx)));
         let actor = match created.unwrap_or_else(|panic| Err(panic_message(&*panic))) {
@@ -70,12 +77,24 @@ impl<A: Behaviour> Activation<A> {
                 }),
             }
         });
-        shard.begin_turn(self.clone(), HOOK, Timestamp::NEVER, Caller::NOBODY, hook);
+        // They wait for the hook, and so for all that it calls.
+        let caller = Caller::Apart { chain: Chain { link: callers, baggage: None }, call: CallKey::NONE };
+        shard.begin_turn(self.clone(), HOOK, Timestamp::NEVER, caller, hook);
         match self.phase.get() {
             // The hook has failed without waiting for anything.
             Phase::Gone => Err(shard.failed_start.take().unwrap_or(Refusal::Moved)),
             _ => Ok(()),
         }
+    }
+
+    /// Returns the callers of the message that begins next.
+    pub(in crate::shard) fn next_callers(&self, shard: &Shard) -> Link {
+        let mut callers = Link::None;
+        self.mailbox.pop_if(&shard.runs.spare, |next| {
+            callers = next.chain.link.clone();
+            None::<()>
+        });
+        callers
     }
 
     /// Makes `seed` known to who loads; what came along with it.

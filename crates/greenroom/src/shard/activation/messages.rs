@@ -69,7 +69,7 @@ impl<A: Behaviour> HasTurns for Activation<A> {
             }
             shard.note_lost(self.slot);
             // A failure has been told to all who wait.
-            let _ = self.begin_start(shard, Seed::Fresh);
+            let _ = self.begin_start(shard, Seed::Fresh, self.next_callers(shard));
         } else if panic.is_some() && self.asked_to_end.get().is_none() {
             // Other reads still look at the actor: it is replaced when they are done.
             self.asked_to_end.set(Some(Why::Panicked));
@@ -126,8 +126,8 @@ impl<A: Behaviour> HasTurns for Activation<A> {
 }
 
 impl<A: Behaviour> AnyActivation for Activation<A> {
-    fn start(self: Rc<Self>, shard: &Shard, seed: Seed) -> Result<(), Refusal> {
-        self.begin_start(shard, seed)
+    fn start(self: Rc<Self>, shard: &Shard, seed: Seed, callers: Link) -> Result<(), Refusal> {
+        self.begin_start(shard, seed, callers)
     }
 
     fn offer(self: Rc<Self>, shard: &Shard, parcel: &mut dyn Any) -> Result<(), Refusal> {
@@ -284,6 +284,11 @@ impl<A: Behaviour> AnyActivation for Activation<A> {
             for (place, since, envelope) in late {
                 let refusal = shard.too_late(since.elapsed(now), envelope.deadline.since(now), place, &behind);
                 self.refuse(envelope, refusal);
+            }
+            if self.phase.get() == Phase::Starting {
+                // Those that have given up wait for the hook no more.
+                let callers = self.next_callers(shard);
+                shard.turns.borrow_mut().set_callers(self.slot, HOOK, callers);
             }
         }
         let mut next = Timestamp::NEVER;
