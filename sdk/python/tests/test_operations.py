@@ -95,9 +95,10 @@ async def test_a_refused_operation_makes_a_reliable_turn_fail_with_nothing_commi
                 (account.stay(), "KeepAlive"),
                 (account.leave(), "Deactivate"),
             ]:
-                with pytest.raises(gr.Failure, match="nothing of it was committed") as failed:
+                with pytest.raises(gr.Refused) as failed:
                     await refused
-                assert words in str(failed.value)
+                assert failed.value.reason == "NotCommitted"
+                assert words in failed.value.detail["message"]
             assert await account.look() == 0
     finally:
         node.stop()
