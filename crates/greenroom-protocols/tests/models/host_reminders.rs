@@ -24,8 +24,10 @@ use stateright::{Checker, HasDiscoveries, Model, Property};
 const ACTOR: Activation = Activation(1);
 const DUE: Wall = Wall(10_000);
 const ATTEMPTS_MAX: u32 = 2;
-/// The model looks no further than this: five minutes after the tick was due.
-const END: Wall = Wall(310_000);
+/// The model looks no further than this: twenty seconds after the tick was due.
+const END: Wall = Wall(30_000);
+/// No owner reads its range again before this, if nothing makes it do so.
+const RESCAN_FIRST: Wall = Wall(69_000);
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 struct Once;
@@ -39,7 +41,7 @@ impl Plan for Once {
 /// The faults and rules of an instance.
 #[derive(Clone)]
 struct Instance {
-    /// The activation takes a tick for done by its turn's outcome.
+    /// The rules in force; the control run takes `tick_outcome` out.
     checks: Checks,
     faults: u8,
     /// The tick's method is a read, which runs beside others.
@@ -86,6 +88,8 @@ struct State {
     frozen: Option<HostProcess>,
     last_session: u64,
     last_cookie: u64,
+    /// The shard knows the activation.
+    is_wanted: bool,
     faults: u8,
     is_read: bool,
     /// A tick is taken for done by its turn's outcome.
@@ -262,7 +266,10 @@ impl State {
         self.last_cookie += 1;
         let cookie = Cookie(self.last_cookie);
         self.running.push(RunningTurn { call, cookie, sent: None });
-        self.lane(LaneEvent::Want { activation: ACTOR, kind: "mid".into(), wanted: ANY, is_patient: true });
+        if !std::mem::replace(&mut self.is_wanted, true) {
+            let (kind, wanted) = ("mid".into(), ANY);
+            self.lane(LaneEvent::Want { activation: ACTOR, kind, wanted, is_patient: true });
+        }
         self.lane(LaneEvent::Begin { activation: ACTOR, cookie, runs_again: self.is_read, len: 1 });
     }
 
@@ -320,12 +327,16 @@ impl State {
         self.lane(LaneEvent::Joined { session });
     }
 
-    /// The next time at which an owner has something to do for the tick.
-    fn wakes(&self) -> Option<Wall> {
+    /// The next time at which an owner with a tick has something to do.
+    fn next_deadline(&self) -> Option<Wall> {
         let works = self.owners.iter().filter(|owner| owner.loaded() > 0);
-        let deadlines =
-            works.filter_map(|owner| owner.deadline(self.now())).map(|at| Wall(at.as_nanos().div_ceil(1_000_000)));
-        deadlines.min().filter(|at| *at > self.wall && *at <= END)
+        let deadlines = works.filter_map(|owner| owner.deadline(self.now()));
+        deadlines.map(|at| Wall(at.as_nanos().div_ceil(1_000_000))).min()
+    }
+
+    /// That time, if the model looks so far.
+    fn wakes(&self) -> Option<Wall> {
+        self.next_deadline().filter(|at| *at > self.wall && *at <= END)
     }
 }
 
@@ -348,6 +359,7 @@ impl Model for Instance {
             frozen: None,
             last_session: 0,
             last_cookie: 0,
+            is_wanted: false,
             faults: self.faults,
             is_read: self.is_read,
             by_outcome: self.checks.tick_outcome,
@@ -453,7 +465,7 @@ impl Model for Instance {
             Step::NodeStartsAgain => {
                 // The activation and its lanes are gone; its host dials the node again.
                 (state.log, state.lanes) = (TickLog::default(), Lanes::new(Settings::default(), 0));
-                (state.host, state.frozen, state.done_here) = (None, None, 0);
+                (state.host, state.frozen, state.done_here, state.is_wanted) = (None, None, 0, false);
                 let running = std::mem::take(&mut state.running).into_iter().map(|running| running.call);
                 for call in running.chain(std::mem::take(&mut state.calls)) {
                     state.answer(call, Delivered::Lost);
@@ -485,7 +497,8 @@ impl Model for Instance {
                 let goes_on = |step: &Step| {
                     !matches!(step, Step::NodeStartsAgain | Step::TakeOver | Step::OwnerHears | Step::LateEnd)
                 };
-                state.is_over() || state.wall + Duration::from_secs(61) > END || steps.iter().any(goes_on)
+                let waits = state.next_deadline().is_some_and(|at| at > END && at < RESCAN_FIRST);
+                state.is_over() || waits || steps.iter().any(goes_on)
             }),
             Property::sometimes("a tick is done after its host was lost in its turn", |_, state: &State| {
                 state.was_lost && state.done > 0 && state.is_over()
