@@ -24,29 +24,41 @@ enum What {
         /// TOML file with any of the configuration's fields
         #[arg(value_name = "FILE")]
         file: PathBuf,
+        /// Leave out the example and workload kinds, as `greenroom node --without-examples` does
+        #[arg(long)]
+        without_examples: bool,
     },
     /// Print, as TOML and without passwords, what a node with these flags, this environment and this file runs by
-    Print(Box<NodeFlags>),
+    Print {
+        #[command(flatten)]
+        flags: Box<NodeFlags>,
+        /// Leave out the example and workload kinds, as `greenroom node --without-examples` does
+        #[arg(long)]
+        without_examples: bool,
+    },
 }
 
 /// Checks or prints.
 pub(crate) fn run(command: &ConfigCommand) -> Result<(), String> {
     match &command.what {
-        What::Check { file } => {
-            let config = checked(&NodeFlags { config: Some(file.clone()), ..NodeFlags::default() })?;
+        What::Check { file, without_examples } => {
+            let flags = NodeFlags { config: Some(file.clone()), ..NodeFlags::default() };
+            let config = checked(&flags, *without_examples)?;
             for (setting, url) in stores(&config)? {
                 greenroom_stores::check(&url).map_err(|error| format!("{setting}: {error}"))?;
             }
             println!("{} can be used", file.display());
         }
-        What::Print(flags) => print!("{}", shown(&checked(flags)?)?),
+        What::Print { flags, without_examples } => print!("{}", shown(&checked(flags, *without_examples)?)?),
     }
     Ok(())
 }
 
 /// The configuration, if a node would take it as far as can be told without opening anything.
-fn checked(flags: &NodeFlags) -> Result<Config, String> {
-    let builder = flags.apply(node::builder()).map_err(|error| error.to_string())?;
+fn checked(flags: &NodeFlags, without_examples: bool) -> Result<Config, String> {
+    let builder = node::builder();
+    let builder = if without_examples { builder } else { node::with_examples(builder) };
+    let builder = node::hosted(flags, builder).map_err(|error| error.to_string())?;
     let config = builder.check().map_err(|error| error.to_string())?.clone();
     stores(&config)?;
     Ok(config)

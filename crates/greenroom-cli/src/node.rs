@@ -69,17 +69,21 @@ fn grpc(sets: &[PathBuf]) -> Result<greenroom_grpc::Grpc, String> {
     })
 }
 
+/// A node with the example and workload kinds.
+pub(crate) fn with_examples(builder: Builder) -> Builder {
+    let examples = [kinds::register, arena::register, wallet::register, plaza::register, score_board::register];
+    greenroom_workloads::register(examples.iter().fold(builder, |builder, register| register(builder)))
+}
+
 /// Runs the node until it is told to stop.
 pub(crate) fn run(command: &NodeCommand) -> Result<(), String> {
-    let examples = [kinds::register, arena::register, wallet::register, plaza::register, score_board::register];
     let mut builder = builder();
     #[cfg(feature = "grpc")]
     {
         builder = builder.grpc_door(grpc(&command.grpc_services)?);
     }
     if !command.without_examples {
-        builder = examples.iter().fold(builder, |builder, register| register(builder));
-        builder = greenroom_workloads::register(builder);
+        builder = with_examples(builder);
     }
     let telemetry = command.telemetry()?;
     if let Some(telemetry) = &telemetry {
@@ -123,7 +127,7 @@ async fn far(command: &NodeCommand, builder: Builder) -> greenroom::Result<Build
 }
 
 /// The kinds that a node can host: the demo's arena only if it is asked for, and without a journal no wallets either.
-fn hosted(flags: &NodeFlags, builder: Builder) -> greenroom::Result<Builder> {
+pub(crate) fn hosted(flags: &NodeFlags, builder: Builder) -> greenroom::Result<Builder> {
     let builder = flags.apply(builder)?;
     if !flags.kinds.is_empty() {
         return Ok(builder);

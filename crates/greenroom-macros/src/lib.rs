@@ -59,7 +59,8 @@ mod wire_type;
 /// - `home`: in a multi-cluster, `"lease"`, in the cluster that each actor's key chooses, or `"lease:NAME"`: it activates them there
 ///   without a question.
 /// - `instances`: in a multi-cluster, `"single"` (the default), one in one of the clusters, `"per_cluster"`, one in each, or
-///   `"adaptive"`, as many as cost least by how the actor is used, for actors with versioned states in a store.
+///   `"adaptive"`, as many as cost least by how the actor is used, for actors with versioned states in a store. Of reliable actors
+///   each cluster has its own: there `"per_cluster"` is declared, here or in the node's configuration.
 /// - `activation`: of a single instance, `"optimistic"` (the default), also while a cluster is silent, or `"pessimistic"`.
 /// - `persistent`: the actor as a whole is a state in a store, loaded when it activates.
 /// - `save`: when states are saved: `"explicit"` (the default), when the actor says so; `"turn"`, after each turn that has

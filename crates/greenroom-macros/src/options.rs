@@ -93,8 +93,17 @@ impl Options {
         if options.reliable {
             let reason = "does not go with `reliable`: the journal's partitions say where such actors are, and each turn is \
                           saved with its messages";
-            options
-                .allow_only(&["reliable", "start", "kind", "idle", "interface", "compatible", "invariant"], reason)?;
+            if let (Some(instances), Some((_, span))) = (options.instances, written("instances"))
+                && instances != Instances::PerCluster
+            {
+                let why = "each cluster has reliable actors of its own: write `instances = \"per_cluster\"`, or leave it out where \
+                           there are no other clusters";
+                return Err(Error::new(*span, why));
+            }
+            options.allow_only(
+                &["reliable", "start", "kind", "idle", "interface", "compatible", "invariant", "instances"],
+                reason,
+            )?;
         } else if let Some((_, span)) = written("start") {
             return Err(Error::new(*span, "state machines are reliable actors: write `reliable, start = \"..\"`"));
         }

@@ -140,6 +140,21 @@ fn what_a_turn_of_a_reliable_actor_awaits_is_looked_at_by_type() -> Result<()> {
 }
 
 #[test]
+fn a_reliable_kind_may_declare_one_actor_per_cluster_and_nothing_else_of_clusters() -> Result<()> {
+    let written = |options| -> Result<String> {
+        let block = syn::parse2(quote! { impl Door { pub async fn open(&mut self) {} } })?;
+        Ok(actor_impl::expand(options, block).to_string())
+    };
+    let declared = written(quote!(reliable, instances = "per_cluster"))?;
+    assert!(declared.contains("Instances :: PerCluster") && !declared.contains("compile_error"), "{declared}");
+    for options in [quote!(reliable, instances = "single"), quote!(reliable, instances = "adaptive")] {
+        assert!(written(options)?.contains("each cluster has reliable actors of its own"));
+    }
+    assert!(written(quote!(reliable, home = "lease"))?.contains("does not go with `reliable`"));
+    Ok(())
+}
+
+#[test]
 fn a_method_that_blocks_has_the_actor_to_itself_and_no_context() -> Result<()> {
     let written = |block| -> Result<String> {
         Ok(actor_impl::expand(quote!(), syn::parse2(quote!(impl Album { #[blocking] #block }))?).to_string())

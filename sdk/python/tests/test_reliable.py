@@ -42,6 +42,12 @@ class Pouch(gr.Actor, reliable=True):
         return self.coins, self.taken
 
 
+class Plain(gr.Actor):
+    @gr.read
+    async def look(self) -> int:
+        return 1
+
+
 class Urn(gr.Actor, reliable=True):
     drawn: list[float] = []
 
@@ -156,5 +162,26 @@ async def test_a_state_machine_defers_ignores_and_jumps(tmp_path: Path) -> None:
             with pytest.raises(gr.Refused, match="ignores \"word\" in the state \"Done\""):
                 await words.word("never")
             assert await words.look() == (["early", "late", "close"], ["Done"])
+    finally:
+        node.stop()
+
+
+async def test_a_reliable_kind_needs_a_declaration_in_a_multi_cluster_and_other_kinds_stay(tmp_path: Path) -> None:
+    file = tmp_path / "node.toml"
+    listed = '[geo.clusters.greenroom]\ngateways = ["127.0.0.1:1"]\n'
+    file.write_text(listed)
+    node = Program("--journal", "memory:", "--config", str(file))
+    try:
+        async with node.host(Pouch, Plain) as host:
+            assert await host.ref(Plain, "ada", by=20).look() == 1
+            with pytest.raises(gr.Refused, match="pouch"):
+                await host.ref(Pouch, "ada", by=5).pay("bob", 5)
+        with pytest.raises(gr.NotLetIn, match=r"write `instances = \"per_cluster\"` under `\[geo\.kinds\.pouch\]`"):
+            async with node.host(Pouch):
+                pass
+        file.write_text(listed + '[geo.kinds.pouch]\ninstances = "per_cluster"\n')
+        node.restart()
+        async with node.host(Pouch) as host:
+            assert await host.ref(Pouch, "ada", by=20).pay("bob", 5) == -5
     finally:
         node.stop()

@@ -9,6 +9,7 @@ use std::time::Duration;
 use greenroom_relay::{Gates, Relay};
 
 use crate::arena;
+use crate::wallet::WALLET;
 
 /// The link between two clusters, which is as long as one over an ocean. It hands on until the demo ends.
 pub(super) struct Link {
@@ -52,6 +53,8 @@ impl Link {
             for kind in arena::NAMES.iter().filter(|kind| **kind != "arena") {
                 text += &format!("[geo.kinds.{kind}]\ninstances = \"per_cluster\"\n");
             }
+            // Each cluster has wallets of its own.
+            text += &format!("[geo.kinds.{WALLET}]\ninstances = \"per_cluster\"\n");
             let file = folder.join(format!("node-{}.toml", at + 1));
             std::fs::write(&file, text).map_err(|error| format!("cannot write {}: {error}", file.display()))?;
             files.push(file);

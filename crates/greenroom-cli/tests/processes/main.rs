@@ -13,6 +13,7 @@ mod looking;
 mod moving;
 mod nodes;
 mod parked;
+mod per_cluster;
 #[cfg(feature = "postgres")]
 mod postgres;
 mod recovery;

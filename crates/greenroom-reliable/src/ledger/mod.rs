@@ -4,6 +4,7 @@
 //! replaces: see [`Journal`].
 
 mod names;
+mod occupied;
 mod offline;
 mod records;
 mod recovery;
@@ -27,6 +28,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 pub use names::{Name, Place};
+pub use occupied::is_occupied;
 pub use offline::{OfflineJournal, StoredActor, StoredMessage, StoredPlace};
 use records::{Fence, decode, encode};
 

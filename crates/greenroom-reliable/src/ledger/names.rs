@@ -24,9 +24,7 @@ pub struct Place {
 impl Place {
     /// The place of `partition` of the cluster of this name.
     pub fn new(cluster: &str, partition: PartitionId) -> Self {
-        let mut prefix = "reliable/".to_owned();
-        escape(cluster, &mut prefix);
-        prefix.push('/');
+        let mut prefix = cluster_prefix(cluster);
         five_digits(partition.0, &mut prefix);
         Self { prefix, partition }
     }
@@ -183,6 +181,14 @@ impl Place {
         escape(key, &mut name);
         name
     }
+}
+
+/// The beginning of all names of a cluster's partitions.
+pub(super) fn cluster_prefix(cluster: &str) -> String {
+    let mut prefix = "reliable/".to_owned();
+    escape(cluster, &mut prefix);
+    prefix.push('/');
+    prefix
 }
 
 /// A field's name and an entry's, from what follows the prefix of an actor's state.

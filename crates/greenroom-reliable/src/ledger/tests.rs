@@ -101,6 +101,35 @@ fn recorded(key: &str, answer: u8) -> Recorded<u8> {
 }
 
 #[tokio::test]
+async fn a_cluster_is_occupied_by_all_that_would_be_missed_and_by_nothing_else() {
+    let journal = MemoryStore::new();
+    assert!(!is_occupied(&journal, "test", BY).await.unwrap(), "an empty journal");
+    // Those that are the second of their log follow others.
+    let is_second =
+        |write: &Write<Actor, u8>| matches!(write, Write::Append { number: 2, .. } | Write::Record { number: 2, .. });
+    for write in everything().into_iter().filter(|write| !is_second(write)) {
+        let journal = Arc::new(MemoryStore::new());
+        let (ledger, _) = take(&journal).await;
+        let of_nobody = match &write {
+            Write::Receipts { .. } | Write::Forget(_) | Write::Tie { .. } | Write::Attempt(_) => true,
+            Write::Presence { presence, .. } => presence.is_some_and(|presence| presence.halted),
+            _ => false,
+        };
+        let said = format!("{write:?}");
+        assert_eq!(ledger.commit(&commit(&ledger, vec![write], vec![]), &[]).await, Outcome::Committed);
+        assert_eq!(is_occupied(&*journal, "test", BY).await.unwrap(), !of_nobody, "{said}");
+        assert!(!is_occupied(&*journal, "tes", BY).await.unwrap(), "of another cluster");
+    }
+    let journal = Arc::new(MemoryStore::new());
+    let (ledger, _) = take(&journal).await;
+    let changes = vec![Change { entry: String::new(), value: Some("1".into()) }];
+    let fields = TurnChanges::Fields(actor("ada"), vec![FieldChanges { field: "balance".into(), changes }]);
+    let of_turn = [(TurnId(1), fields)];
+    assert_eq!(ledger.commit(&commit(&ledger, vec![], vec![TurnId(1)]), &of_turn).await, Outcome::Committed);
+    assert!(is_occupied(&*journal, "test", BY).await.unwrap(), "an actor's state");
+}
+
+#[tokio::test]
 async fn a_partition_recovers_what_its_commits_have_written() {
     let journal = Arc::new(MemoryStore::new());
     let (ledger, empty) = take(&journal).await;

@@ -210,7 +210,9 @@ fn explained(list: &Clusters, name: &str, refused: &ChangeRefused) -> String {
             named(*id)
         ),
         ChangeRefused::NotEmpty(id) => format!(
-            "cluster {:?} still has instances; wait until `greenroom clusters status` shows it empty",
+            "cluster {0:?} still has instances, or its journal holds reliable actors; wait until `greenroom clusters status` shows it \
+             empty; reliable actors stay in their cluster's journal, so if they are to be left there, stop the nodes of {0:?}, and \
+             then `greenroom clusters remove --lost {0}`",
             named(*id)
         ),
         other => other.to_string(),

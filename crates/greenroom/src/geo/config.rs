@@ -87,6 +87,17 @@ pub enum GeoInstances {
     Adaptive,
 }
 
+impl GeoInstances {
+    /// The value as it is written in files.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Single => "single",
+            Self::PerCluster => "per_cluster",
+            Self::Adaptive => "adaptive",
+        }
+    }
+}
+
 /// What is activated while a cluster is silent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -84,6 +84,8 @@ impl Geo {
             self.leave(node, single);
         }
         let (empty, view) = node.directory().map_or((true, 0), |directory| directory.is_vacant_abroad(single));
+        // Reliable actors do not leave with their cluster: they are in its journal.
+        let empty = empty && !node.may_hold_reliable_actors();
         Word {
             acknowledged: Acknowledged { epoch: ConfigEpoch(list.epoch), empty },
             home: self.at_home(node, list.epoch),

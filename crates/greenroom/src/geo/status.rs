@@ -62,7 +62,7 @@ pub struct ClusterStatus {
     pub round_trip_ms: Option<f64>,
     /// The list that all of its nodes work by, as far as is known; 0 if nothing is.
     pub acknowledged: u64,
-    /// Whether it is known to have no instance.
+    /// True if it is known to have no instance, and nothing in its partitions of reliable actors.
     pub empty: bool,
     /// By how many seconds its clock is ahead of the node's, if that is more than a minute.
     pub clock_ahead_s: Option<i64>,

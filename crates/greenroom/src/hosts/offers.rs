@@ -14,6 +14,7 @@ use greenroom_wire::host::OfferMap;
 use super::kind::Foreign;
 use crate::actor::interface::Options;
 use crate::actor::key::Kind;
+use crate::geo::check_reliable_kind;
 use crate::here::Here;
 use crate::here::built_in::{RELIABLE, is_built_in};
 use crate::here::foreign::{ForeignKind, NamedMethod, Said, number_all};
@@ -200,7 +201,7 @@ fn check(here: &Here, offered: &OfferMap, description: &Description) -> Result<(
         (options.workers.is_some_and(|workers| workers > 0), "workers"),
         (options.home.is_some(), "home"),
         (options.protocol.is_some() || options.leader.is_some(), "protocol"),
-        (options.instances.as_deref().is_some_and(|instances| instances != "single"), "instances"),
+        (!takes_instances(description), "instances"),
         (description.states.iter().any(|state| state.versioned), "versioned states"),
     ];
     if let Some((_, option)) = unfit.iter().find(|(unfit, _)| *unfit) {
@@ -232,8 +233,18 @@ fn check(here: &Here, offered: &OfferMap, description: &Description) -> Result<(
     Ok(())
 }
 
+/// True if actors in hosts can have as many instances as the description says: one, and of reliable kinds one in each cluster.
+fn takes_instances(description: &Description) -> bool {
+    match description.options.instances.as_deref() {
+        Some(PER_CLUSTER) => description.options.reliable,
+        said => said.is_none_or(|instances| instances == "single"),
+    }
+}
+
 /// Whether the node may take the offer of a reliable kind from a session with lanes to so many shards.
 fn check_reliable(here: &Here, shards: u16, description: &Description) -> Result<(), String> {
+    let declares_per_cluster = description.options.instances.as_deref() == Some(PER_CLUSTER);
+    check_reliable_kind(here.config(), &description.kind, declares_per_cluster)?;
     if here.journal().is_none() {
         return Err(format!(
             "{:?} is reliable, and this node has no journal; give it one: `--journal URL` (`memory:` to try it), or `journal` under `[reliable]`",
@@ -312,6 +323,8 @@ fn options(description: &Description) -> Options {
     }
 }
 
+/// The number of instances that reliable kinds declare in a multi-cluster, as descriptions write it.
+const PER_CLUSTER: &str = "per_cluster";
 /// Kinds that hosts may have offered, in a view and at a node.
 const KINDS_MAX: usize = 1024;
 /// Descriptions that are kept for hosts that come back.

@@ -20,7 +20,7 @@ use super::opening::{check_all, check_names, check_protocols, check_stores, memb
 use super::{Node, Result, facts, security};
 use crate::actor::call::Call;
 use crate::actor::cx::Cx;
-use crate::actor::interface::{Behaviour, Interface, Method};
+use crate::actor::interface::{Behaviour, Interface, Method, Options};
 use crate::actor::key::{Key, Kind};
 use crate::blocking::BlockingPool;
 use crate::cluster::directory::Border;
@@ -54,14 +54,20 @@ use crate::versioned::registry::Registry;
 
 type Register = Box<dyn FnOnce(&mut Kinds, &Config) + Send>;
 
+/// A kind that the node will host: its options, and the step that enters it among the node's kinds.
+struct RegisteredKind {
+    options: Options,
+    register: Register,
+}
+
 /// A node to be.
 #[must_use = "a builder does nothing until it is started"]
 #[derive(Default)]
 pub struct Builder {
     config: Config,
-    kinds: BTreeMap<&'static str, Register>,
+    kinds: BTreeMap<&'static str, RegisteredKind>,
     /// Kinds that others may spawn, for those that are not registered otherwise.
-    spawned_kinds: BTreeMap<&'static str, Register>,
+    spawned_kinds: BTreeMap<&'static str, RegisteredKind>,
     spawners: Spawners,
     repeated: Option<&'static str>,
     placements: Placements,
@@ -147,13 +153,14 @@ impl Builder {
         let kind = <A::Interface as Interface>::KIND;
         self.spawners.insert::<A>(kind);
         let register: Register = Box::new(|kinds, config| insert(kinds, KindEntry::<A>::new(factory::<A>(), config)));
-        self.spawned_kinds.insert(kind, register);
+        self.spawned_kinds.insert(kind, RegisteredKind { options: A::OPTIONS, register });
         self
     }
 
     fn add<A: Behaviour>(mut self, register: Register) -> Self {
         let name = <A::Interface as Interface>::KIND;
-        if self.kinds.insert(name, register).is_some() {
+        let registered = RegisteredKind { options: A::OPTIONS, register };
+        if self.kinds.insert(name, registered).is_some() {
             self.repeated = Some(name);
         }
         self
@@ -261,7 +268,7 @@ impl Builder {
     /// # Errors
     /// Why [`start`](Self::start) would refuse it.
     pub fn check(&self) -> Result<&Config> {
-        check_all(&self.config)?;
+        check_all(&self.config, options_of(&self.kinds, &self.spawned_kinds))?;
         super::opening::warn_of_misspelt(&self.config, self.kinds.keys().copied());
         Ok(&self.config)
     }
@@ -340,7 +347,7 @@ impl Builder {
         if let Some(&kind) = registers.keys().chain(spawned_kinds.keys()).find(|kind| is_built_in(kind)) {
             return Err(Error::Reserved { kind });
         }
-        check_all(&config)?;
+        check_all(&config, options_of(&registers, &spawned_kinds))?;
         let mut membership = membership_config(&config)?;
         let links = security::links(&config)?;
         let world: Arc<dyn World> = match world {
@@ -370,9 +377,9 @@ impl Builder {
         let name = if config.name.is_empty() { advertised.clone() } else { config.name.clone() };
         let hosts = Hosts::bind(&config, &name)?;
         let mut kinds = Kinds::default();
-        for (kind, register) in registers.into_iter().chain(spawned_kinds) {
+        for (kind, registered) in registers.into_iter().chain(spawned_kinds) {
             if !kinds.contains(kind) {
-                register(&mut kinds, &config);
+                (registered.register)(&mut kinds, &config);
             }
         }
         kinds.intercept(interceptors, &config.history);
@@ -464,6 +471,14 @@ impl Builder {
         starting.done();
         Ok(node)
     }
+}
+
+/// The options of all kinds that the node will host, by their names.
+fn options_of<'a>(
+    kinds: &'a BTreeMap<&'static str, RegisteredKind>,
+    spawned: &'a BTreeMap<&'static str, RegisteredKind>,
+) -> impl Iterator<Item = (&'a str, &'a Options)> {
+    kinds.iter().chain(spawned).map(|(kind, registered)| (*kind, &registered.options))
 }
 
 fn insert<A: Behaviour>(kinds: &mut Kinds, entry: KindEntry<A>) {

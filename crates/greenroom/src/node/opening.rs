@@ -19,9 +19,10 @@ use super::Result;
 use super::config::{Config, host_of};
 use super::error::Error;
 use super::security;
+use crate::actor::interface::Options;
 use crate::actor::key::{CLUSTER_LEN_MAX, KIND_LEN_MAX, check_within};
 use crate::cluster;
-use crate::geo::{Clusters, Geo, Listing};
+use crate::geo::{Clusters, Geo, Listing, check_reliable_kinds};
 use crate::here::kinds::Kinds;
 use crate::here::stores::{StateStore, Stores, open_store};
 use crate::shard::ShardPort;
@@ -42,8 +43,8 @@ pub(super) fn membership_config(config: &Config) -> Result<membership::Config> {
     })
 }
 
-/// Refuses what a node does not start with, as far as that can be told without opening anything.
-pub(super) fn check_all(config: &Config) -> Result<()> {
+/// Refuses a configuration and kinds that a node does not start with, as far as that can be told without opening anything.
+pub(super) fn check_all<'a>(config: &Config, kinds: impl Iterator<Item = (&'a str, &'a Options)>) -> Result<()> {
     check_addresses(config)?;
     security::check_exposure(config)?;
     check_dialled(config)?;
@@ -54,7 +55,7 @@ pub(super) fn check_all(config: &Config) -> Result<()> {
     if let Some(told) = &config.geo {
         Clusters::given(told, &config.cluster).map_err(|reason| Error::Geo { reason })?;
     }
-    Ok(())
+    check_reliable_kinds(config, kinds).map_err(|reason| Error::Geo { reason })
 }
 
 /// Refuses to tell other nodes an address that they cannot dial.

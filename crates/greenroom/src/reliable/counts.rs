@@ -1,6 +1,6 @@
 //! What a node's partitions do, for its metrics.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -29,6 +29,8 @@ pub(crate) struct Counts {
     pub(crate) turns: AtomicU64,
     /// Time that commits took, in microseconds.
     pub(crate) commit_micros: AtomicU64,
+    /// True once the journal was found to hold nothing of the cluster's partitions, at the last look.
+    pub(super) unoccupied: AtomicBool,
     /// What turns that were run again have come to besides; at most [`DIFFERENCES_MAX`].
     differences: Mutex<Vec<String>>,
 }

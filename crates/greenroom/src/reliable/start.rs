@@ -1,9 +1,11 @@
 //! What must hold before a node hosts reliable actors, and what keeps its partitions owned.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use greenroom_protocols::node::NodeId;
+use greenroom_reliable::ledger::is_occupied;
 use greenroom_store::url::redact;
 use greenroom_store::{Journal, Store, StoreError};
 use greenroom_world::{Stage, World};
@@ -156,6 +158,9 @@ impl Part for Journals {
     fn start(&self, here: &Arc<Here>) {
         if self.get().is_some() {
             here.world().spawn(Stage::Door, Box::pin(keep_awake(here.clone())));
+            if here.config().geo.is_some() {
+                here.world().spawn(Stage::Door, Box::pin(watch_occupied(here.clone())));
+            }
         }
     }
 
@@ -194,6 +199,12 @@ impl Here {
     /// The permit of the one turn that runs alone, as it may take this node down.
     pub(crate) fn isolation(&self) -> &Arc<Semaphore> {
         &self.journals().isolation.0
+    }
+
+    /// True unless the cluster's partitions of reliable actors are known to hold nothing: a cluster that leaves is not empty while
+    /// its journal holds something.
+    pub(crate) fn may_hold_reliable_actors(&self) -> bool {
+        self.journal().is_some() && !self.reliable().unoccupied.load(Ordering::Acquire)
     }
 
     /// What this node's partitions of reliable actors do.
@@ -237,6 +248,18 @@ fn unreadable(reason: String) -> StoreError {
     StoreError::Format { store: "the journal".to_owned(), reason }
 }
 
+/// Looks at the journal from time to time, and notes whether the cluster's partitions hold anything.
+async fn watch_occupied(node: Arc<Here>) {
+    let (world, timeout) = (node.world().clone(), node.config().store_timeout);
+    let Some(journal) = node.journal().cloned() else { return };
+    while !node.is_stopped() {
+        // After a failed look the last result would be a guess.
+        let occupied = is_occupied(&*journal, &node.config().cluster, timeout).await.unwrap_or(true);
+        node.reliable().unoccupied.store(!occupied, Ordering::Release);
+        world.sleep_until(world.now() + OCCUPIED_LOOK_EVERY).await;
+    }
+}
+
 /// Sees to it that each partition has an owner, also if nobody calls its actors.
 async fn keep_awake(node: Arc<Here>) {
     let world = node.world().clone();
@@ -265,6 +288,8 @@ async fn keep_awake(node: Arc<Here>) {
     }
 }
 
+/// Time between two looks whether the cluster's partitions hold anything.
+const OCCUPIED_LOOK_EVERY: Duration = Duration::from_secs(5);
 /// Between two looks whether each partition has an owner.
 const WAKE_EVERY: Duration = Duration::from_secs(2);
 /// How long the cluster must have been as it is before partitions go home.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
-use greenroom::Auth;
+use greenroom::{Auth, GeoCluster, GeoConfig, GeoInstances, GeoKind};
 use greenroom_describe::Description;
 use greenroom_wire::host::{Closing, FromHost, FromNode, Hello, HelloMap, OfferMap, OfferStatus};
 use serde_json::json;
@@ -156,6 +156,50 @@ async fn an_offer_that_was_refused_is_taken_once_what_stood_in_its_way_has_left(
         tokio::time::timeout(PATIENCE, taken).await.expect("the kind leaves the cluster").expect("the lane lasts");
     assert_eq!(taken, (0, "thing".to_owned(), OfferStatus::Taken));
     node.stop().await;
+}
+
+#[tokio::test]
+async fn in_a_multi_cluster_a_reliable_kind_that_does_not_declare_one_actor_per_cluster_is_refused_and_others_stay() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut geo = GeoConfig::default();
+    geo.clusters.insert("greenroom".to_owned(), GeoCluster::at(["127.0.0.1:1"]));
+    let declared = |instances| {
+        let mut kind = GeoKind::default();
+        kind.instances = Some(instances);
+        kind
+    };
+    geo.kinds.insert("pouch".to_owned(), declared(GeoInstances::PerCluster));
+    geo.kinds.insert("till".to_owned(), declared(GeoInstances::Single));
+    let builder = node().journal("memory:").configure(|config| (config.geo, config.shards) = (Some(geo), 1));
+    let (builder, path) = with_socket(builder, &folder, "a");
+    let (node, _) = open(builder.configure(|config| config.hosts.lease = Duration::from_secs(60))).await;
+    let kinds = ["purse", "till", "pouch"].map(|kind| reliable(kind, None)).into_iter();
+    let kinds = kinds.chain([reliable("vault", Some("per_cluster")), described("plain", "total")]).collect();
+    let (_host, judged, _) = offers_all(Line::dial(&path, false).await, kinds).await;
+    for (kind, setting) in [("purse", "does not declare"), ("till", "instances = \"single\"")] {
+        let (status, reason) = &judged[kind];
+        assert_eq!(*status, OfferStatus::Refused, "{judged:?}");
+        for part in [setting, &format!("`[geo.kinds.{kind}]`"), "`instances = \"per_cluster\"`"] {
+            assert!(reason.contains(part), "{part} is not in: {reason}");
+        }
+    }
+    for kind in ["pouch", "vault", "plain"] {
+        assert_eq!(judged[kind].0, OfferStatus::Taken, "{judged:?}");
+    }
+    node.stop().await;
+}
+
+fn reliable(kind: &str, instances: Option<&str>) -> Description {
+    Description::of_document(json!({
+        "greenroom": 1,
+        "kind": kind,
+        "version": 1,
+        "compatible": 1,
+        "options": { "reliable": true, "instances": instances },
+        "methods": [{ "name": "total", "read": true, "arguments": true }],
+        "states": [],
+    }))
+    .expect("it is a description")
 }
 
 /// How many of the many kinds the node behind `door` sees.

@@ -1,0 +1,121 @@
+//! Reliable kinds in a multi-cluster of real processes: each cluster has actors of its own, and the configuration must say so.
+
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use greenroom_engines::{Process, free_address};
+
+use crate::alone;
+
+/// A node of one of two clusters that hosts wallets.
+struct WalletNode {
+    door: String,
+    _process: Process,
+}
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_greenroom");
+const PATIENCE: Duration = Duration::from_secs(60);
+const DECLARED: &str = "[geo.kinds.wallet]\ninstances = \"per_cluster\"\n";
+
+/// The configuration of a node of cluster `name`, with a journal of that cluster's own.
+fn configured(name: &str, gateways: &[(&str, String); 2], directory: &std::path::Path, kinds: &str) -> String {
+    let own = gateways.iter().find(|(cluster, _)| *cluster == name).map(|(_, gateway)| gateway).expect("it is one");
+    let journal = directory.join(format!("{name}-journal.db"));
+    let mut file = format!("cluster = \"{name}\"\n[reliable]\njournal = \"sqlite:{}\"\n", journal.display());
+    file += &format!("partitions = 4\n[geo]\ngateway = \"{own}\"\n");
+    for (cluster, gateway) in gateways {
+        file += &format!("[geo.clusters.{cluster}]\ngateways = [\"{gateway}\"]\n");
+    }
+    let path = directory.join(format!("{name}.toml"));
+    std::fs::write(&path, file + kinds).expect("the folder takes a file");
+    path.display().to_string()
+}
+
+fn ended(arguments: &[&str]) -> (Output, String) {
+    let output = Command::new(PROGRAM).args(arguments).stdin(Stdio::null()).output().expect("it runs");
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    (output, said)
+}
+
+impl WalletNode {
+    fn start(file: &str) -> Self {
+        let door = free_address();
+        let mut command = Command::new(PROGRAM);
+        command.args(["node", "--config", file, "--http", &door, "--shards", "1", "--kinds", "wallet"]);
+        command.stdin(Stdio::null()).stdout(Stdio::null());
+        Self { door, _process: Process::start("a node", command).expect("the program starts") }
+    }
+
+    fn pay(&self) {
+        let until = Instant::now() + PATIENCE;
+        loop {
+            let agent: ureq::Agent =
+                ureq::Agent::config_builder().timeout_global(Some(PATIENCE)).http_status_as_error(false).build().into();
+            let asked = agent.post(format!("http://{}/wallet/ada/pay", self.door)).header("Idempotency-Key", "one");
+            let answer = asked.send(r#"{"order": "one", "to": "bob", "amount": 5}"#);
+            if answer.as_ref().is_ok_and(|answer| answer.status().as_u16() == 200) {
+                return;
+            }
+            assert!(Instant::now() < until, "it does not pay: {answer:?}");
+            std::thread::sleep(Duration::from_millis(100));
+        }
+    }
+
+    fn clusters(&self, action: &[&str]) -> String {
+        let said = Command::new(PROGRAM).arg("clusters").args(action).args(["--node", &self.door]).output();
+        let said = said.expect("it runs");
+        format!("{}{}", String::from_utf8_lossy(&said.stdout), String::from_utf8_lossy(&said.stderr))
+    }
+
+    /// Waits until `greenroom clusters status` has such a line of the cluster.
+    fn shows(&self, cluster: &str, wanted: impl Fn(&str) -> bool) {
+        let until = Instant::now() + PATIENCE;
+        loop {
+            let said = self.clusters(&["status"]);
+            if said.lines().any(|line| line.starts_with(cluster) && wanted(line)) {
+                return;
+            }
+            assert!(Instant::now() < until, "it does not show what is awaited of {cluster}: {said}");
+            std::thread::sleep(Duration::from_millis(100));
+        }
+    }
+}
+
+#[test]
+fn a_node_does_not_start_with_a_reliable_kind_that_does_not_declare_one_actor_per_cluster() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let gateways = ["eu", "us"].map(|name| (name, free_address()));
+    let single = "[geo.kinds.wallet]\ninstances = \"single\"\nactivation = \"pessimistic\"\n";
+    for (kinds, setting) in [("", "does not declare `instances"), (single, "instances = \"single\"`")] {
+        let file = configured("eu", &gateways, directory.path(), kinds);
+        for arguments in [&["config", "check", &file][..], &["node", "--config", &file, "--kinds", "wallet"]] {
+            let (output, said) = ended(arguments);
+            assert_eq!(output.status.code(), Some(1), "{arguments:?}: {output:?}");
+            for part in ["\"wallet\" is reliable", setting, "`[geo.kinds.wallet]`", "instances = \"per_cluster\""] {
+                assert!(said.contains(part), "{arguments:?}: {part:?} is not in {said}");
+            }
+        }
+        let (output, said) = ended(&["config", "check", "--without-examples", &file]);
+        assert_eq!(output.status.code(), Some(0), "a node without that kind may run by it: {said}");
+    }
+    let file = configured("eu", &gateways, directory.path(), DECLARED);
+    let (output, said) = ended(&["config", "check", &file]);
+    assert_eq!(output.status.code(), Some(0), "{said}");
+}
+
+#[test]
+fn a_cluster_is_not_empty_while_its_journal_holds_reliable_actors() {
+    let _alone = alone();
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let gateways = ["eu", "us"].map(|name| (name, free_address()));
+    let [eu, us] = ["eu", "us"].map(|name| WalletNode::start(&configured(name, &gateways, directory.path(), DECLARED)));
+    eu.shows("us", |line| line.contains(", empty") && line.contains(", answers"));
+    us.pay();
+    us.shows("us", |line| !line.contains(", empty") && line.contains("this one"));
+    eu.shows("us", |line| !line.contains(", empty") && line.contains(", answers"));
+    eu.shows("eu", |line| line.contains(", empty"));
+    assert!(eu.clusters(&["drain", "us"]).contains("list 2"));
+    eu.shows("us", |line| line.contains("list 2"));
+    let refused = eu.clusters(&["remove", "us"]);
+    assert!(refused.contains("its journal holds reliable actors") && refused.contains("remove --lost us"), "{refused}");
+}
