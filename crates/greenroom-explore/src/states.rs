@@ -75,7 +75,10 @@ async fn chosen(what: &'static str, key: &str, is_write: bool) -> Outcome {
 
 /// `write account/ada`, or `write account/ada.profile` where the state is a field.
 fn name(what: &str, key: &str) -> String {
-    let mut parts = key.strip_prefix(OF_ACTORS).unwrap_or(key).splitn(3, '/');
+    let name = key.strip_prefix(OF_ACTORS).unwrap_or(key);
+    // All states have one namespace here.
+    let name = name.strip_prefix('@').and_then(|name| name.split_once('/')).map_or(name, |(_, name)| name);
+    let mut parts = name.splitn(3, '/');
     match (parts.next(), parts.next(), parts.next()) {
         (Some(kind), Some("self"), Some(actor)) => format!("{what} {kind}/{actor}"),
         (Some(kind), Some(field), Some(actor)) => format!("{what} {kind}/{actor}.{field}"),

@@ -70,6 +70,10 @@ pub struct NodeFlags {
     /// this program was built with, as `postgres://user@host/database` [default: memory:]
     #[arg(long, value_name = "URL", env = "GREENROOM_TABLE")]
     pub table: Option<String>,
+    /// The namespace of the cluster's states in their stores, the same on all its nodes [default: the cluster's name; with
+    /// clusters beside it one name for all]
+    #[arg(long, env = "GREENROOM_NAMESPACE")]
+    pub namespace: Option<String>,
     /// Time that the node may go on without the membership table; longer where its disk is slow [default: 4s]
     #[arg(long, value_name = "TIME", env = "GREENROOM_LEASE", value_parser = duration)]
     pub lease: Option<Duration>,
@@ -189,6 +193,7 @@ impl NodeFlags {
         set(&mut config.cluster, &self.cluster);
         set(&mut config.listen, &self.listen);
         set(&mut config.table, &self.table);
+        set(&mut config.namespace, &self.namespace);
         set(&mut config.lease, &self.lease);
         set(&mut config.reliable.journal, &self.journal);
         config.reliable.rerun |= self.rerun;

@@ -11,12 +11,13 @@ use greenroom::versioned::history;
 use greenroom_store::Journal;
 use serde_json::{Map, Value, json};
 
+use super::namespaces::full_name;
 use super::{Failure, Location, unwritten};
 
 /// Which history to print, and what of it.
 #[derive(Args)]
 pub(super) struct Log {
-    /// The state, as KIND/FIELD/KEY, or with state/ before it as `list` shows it
+    /// The state, as `list` shows it, or as KIND/FIELD/KEY where the store has states of one namespace
     state: String,
     #[command(flatten)]
     location: Location,
@@ -34,7 +35,7 @@ pub(super) struct Log {
 impl Log {
     pub(super) async fn run(&self) -> Result<(), Failure> {
         let opened = self.location.open().await?;
-        let state = format!("state/{}", self.state.strip_prefix("state/").unwrap_or(&self.state));
+        let state = full_name(&opened, &self.state).await?;
         let Some(journal) = opened.journal else {
             return Err(Failure::Other(
                 "this store has no logs; name the one that the kind keeps its states in".to_owned(),

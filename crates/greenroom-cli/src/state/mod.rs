@@ -8,6 +8,7 @@ mod keys;
 mod line;
 mod list;
 mod log;
+mod namespaces;
 mod one;
 
 use std::fmt::Display;
@@ -39,6 +40,8 @@ enum Action {
     List(list::List),
     /// Print the history of a state that is kept as a log of its updates
     Log(log::Log),
+    /// List or rename the namespaces whose states are in a store
+    Namespaces(namespaces::Namespaces),
     /// Print keys and values as JSON lines
     Export(list::Export),
     /// Write keys and values from JSON lines
@@ -91,6 +94,7 @@ pub(crate) fn run(command: &StateCommand) -> ExitCode {
             Action::Delete(delete) => delete.run().await,
             Action::List(list) => list.run().await,
             Action::Log(log) => log.run().await,
+            Action::Namespaces(namespaces) => namespaces.run().await,
             Action::Export(export) => export.run().await,
             Action::Import(import) => import.run().await,
         }

@@ -11,6 +11,7 @@ mod geo;
 mod killed;
 mod looking;
 mod moving;
+mod namespaces;
 mod nodes;
 mod parked;
 mod per_cluster;

@@ -184,4 +184,4 @@ fn a_reminder_that_waits_for_long_is_a_finding_and_one_that_waits_a_little_is_no
 }
 
 /// Where the state of a clerk is that meets nobody.
-const ANOTHERS: &str = "state/clerk/self/another";
+const ANOTHERS: &str = "state/@greenroom/clerk/self/another";

@@ -118,7 +118,7 @@ async fn count_all(cluster: &Cluster, node: &str) -> Vec<(u64, String)> {
 
 /// The version of the type that wrote the meter's record.
 async fn written(cluster: &Cluster, key: u64) -> u8 {
-    let state = format!("state/meter/read/{key}");
+    let state = format!("state/@greenroom/meter/read/{key}");
     let found = cluster.store.seen_by("store").read(&state, Duration::from_secs(5)).await.unwrap();
     let record = found.expect("it was written").value;
     // Format and head, then the codec and the version.

@@ -170,7 +170,8 @@ fn cluster(sim: &Sim) -> Cluster {
     let cluster = Cluster::new(sim, move |builder, name| {
         let states = of.get().expect("no node starts before the cluster is there").seen_by(name);
         let builder = if name == STRANGER { builder.configure(|config| config.cluster = name.into()) } else { builder };
-        builder.register::<Account>().state_store("", Arc::new(Hasty(states)))
+        // The stranger has the same accounts.
+        builder.register::<Account>().namespace("bank").state_store("", Arc::new(Hasty(states)))
     });
     assert!(states.set(cluster.store.clone()).is_ok(), "nobody else sets it");
     cluster

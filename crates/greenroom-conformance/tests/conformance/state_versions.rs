@@ -141,7 +141,7 @@ fn actors_of_two_versions_side_by_side_outlive_whichever_goes_first() {
             assert!(paid.iter().any(|(_, at)| at == place), "both versions host tills: {paid:?}");
         }
         for key in 0..TILLS {
-            assert_eq!(written(&cluster, &format!("state/till/self/{key}")).await, 1, "what both read");
+            assert_eq!(written(&cluster, &format!("state/@greenroom/till/self/{key}")).await, 1, "what both read");
         }
         retire(&cluster, "new", &["old"]).await;
         let paid = pay_all(&cluster, "old").await;
@@ -157,7 +157,7 @@ fn once_all_nodes_read_the_new_version_it_is_written_and_who_does_not_read_it_ho
         // Some node raises it with its next look at the table.
         tokio::time::sleep(Duration::from_secs(5)).await;
         pay_all(&cluster, "new").await;
-        assert_eq!(written(&cluster, "state/till/self/0").await, 2);
+        assert_eq!(written(&cluster, "state/@greenroom/till/self/0").await, 2);
         // The old program comes back: a slip, or a roll-back too late.
         cluster.start("old").await;
         cluster.settled(&["new", "old"]).await;
@@ -186,7 +186,7 @@ fn where_the_new_version_cannot_write_the_old_one_the_old_nodes_keep_the_actors_
         for key in 0..TILLS {
             assert_eq!(CardV2Ref::of(&new, key).stamp().await, Ok((2, "new".to_owned())));
         }
-        assert_eq!(written(&cluster, "state/card/stamps/0").await, 2);
+        assert_eq!(written(&cluster, "state/@greenroom/card/stamps/0").await, 2);
     });
 }
 

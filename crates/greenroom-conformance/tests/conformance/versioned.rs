@@ -186,6 +186,8 @@ fn scenario(seed: u64, setup: Setup) {
                 let kind = config.kinds.entry("book".to_owned()).or_default();
                 kind.protocol = Some(protocol.to_owned());
                 kind.snapshot_every = Some(7);
+                // Both clusters write the same books.
+                config.namespace = "books".to_owned();
                 if here == AWAY {
                     config.cluster = "abroad".to_owned();
                 }

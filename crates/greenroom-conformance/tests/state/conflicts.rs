@@ -47,8 +47,8 @@ async fn a_state_that_somebody_removed_is_fresh_after_the_conflict() {
     let node = node(store.clone(), |builder| builder.register::<Account>()).await;
     let account = AccountRef::of(&node, "ada");
     assert_eq!(account.deposit(5).await, Ok(5));
-    let found = store.read("state/account/self/ada", BY).await.unwrap().expect("it is there");
-    store.delete("state/account/self/ada", &found.version, BY).await.unwrap();
+    let found = store.read("state/@greenroom/account/self/ada", BY).await.unwrap().expect("it is there");
+    store.delete("state/@greenroom/account/self/ada", &found.version, BY).await.unwrap();
     assert!(matches!(account.deposit(1).await, Err(CallError::Actor(StateError::Conflict { .. }))));
     assert_eq!(account.deposit(1).await, Ok(1));
 }
@@ -60,7 +60,7 @@ async fn a_cleared_state_is_gone_from_the_store_and_the_actor_fresh() {
     let account = AccountRef::of(&node, "ada");
     assert_eq!(account.deposit(5).await, Ok(5));
     assert_eq!(account.close().await, Ok(()));
-    assert_eq!(store.read("state/account/self/ada", BY).await, Ok::<_, StoreError>(None));
+    assert_eq!(store.read("state/@greenroom/account/self/ada", BY).await, Ok::<_, StoreError>(None));
     assert_eq!(account.balance().await, Ok(0));
     assert_eq!(account.close().await, Ok(()));
     assert_eq!(account.deposit(2).await, Ok(2));

@@ -79,7 +79,7 @@ async fn a_store_that_is_down_is_an_error_that_passes() {
     assert!(matches!(account.deposit(1).await, Err(CallError::Actor(StateError::NotSaved { .. }))));
     let refused = account.balance().await;
     let Err(CallError::Refused(Refusal::Activation { message })) = &refused else { panic!("{refused:?}") };
-    assert!(message.contains("state/account/self/ada") && message.contains("it is down"), "{message}");
+    assert!(message.contains("state/@greenroom/account/self/ada") && message.contains("it is down"), "{message}");
     store.down(false);
     assert_eq!(account.balance().await, Ok(5));
 }

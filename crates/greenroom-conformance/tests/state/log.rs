@@ -76,7 +76,7 @@ async fn purses(store: &Arc<MemoryStore>, configure: impl FnOnce(&mut greenroom:
     .await
 }
 
-const KEY: &str = "state/purse/balance/a";
+const KEY: &str = "state/@greenroom/purse/balance/a";
 const BY: Duration = Duration::from_secs(5);
 
 #[tokio::test]

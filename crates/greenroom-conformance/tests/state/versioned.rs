@@ -262,7 +262,7 @@ async fn a_record_of_another_kind_of_state_is_refused_and_left_alone() {
     assert_eq!(&store.inner.read("state/counter/state/a", by).await.unwrap().unwrap().value[..], b"\x01stored");
 }
 
-const KEY: &str = "state/counter/state/a";
+const KEY: &str = "state/@greenroom/counter/state/a";
 const BY: Duration = Duration::from_secs(5);
 
 #[tokio::test]

@@ -97,7 +97,7 @@ async fn a_saved_record_has_the_bytes_that_were_promised() {
     let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
     let node = node(store.clone(), |builder| builder.register::<Account>()).await;
     AccountRef::of(&node, "ada").deposit(5).await.unwrap();
-    let found = store.read("state/account/self/ada", BY).await.unwrap().expect("it is there");
+    let found = store.read("state/@greenroom/account/self/ada", BY).await.unwrap().expect("it is there");
     assert_eq!(found.value[0], 1, "the format");
     assert_ne!(found.value[1..9], [0; 8], "the activation's epoch");
     assert_ne!(found.value[9..17], [0; 8], "the writer");

@@ -159,6 +159,7 @@ impl Cx {
     /// Loads a persistent actor and its fields that are states of their own.
     #[doc(hidden)]
     pub async fn load<A: Actor + State>(&self, actor: &mut A) -> Result<(), StateError> {
+        self.enter_namespace().await.map_err(|why| StateError::not_loaded(self.id.kind.name(), why))?;
         let (site, slot) = self.whole().map_err(|why| StateError::not_loaded(self.id.kind.name(), why))?;
         if let Some(found) = slot.load_first::<A>(self, &site).await? {
             *actor = found;
@@ -217,17 +218,22 @@ impl Cx {
         Ok((self.site(WHOLE)?, &state.slot))
     }
 
+    /// Makes sure that the node has entered its namespace in the kind's store, before an activation's first look at its states: it has
+    /// for the kinds that it was started with, and not for those of hosts and for kinds that are only spawned.
+    pub(crate) async fn enter_namespace(&self) -> Result<(), String> {
+        let entered = self.port.node.stores().enter(self.store_name()).await;
+        entered.map(|_| ()).map_err(|error| error.to_string())
+    }
+
+    /// The name of the store that the kind keeps its states in.
+    fn store_name(&self) -> &'static str {
+        self.port.node.kinds().find(self.id.kind).map_or("", |kind| kind.options().store)
+    }
+
     /// Where the actor's state called `name` is kept.
     pub(crate) fn site(&self, name: &str) -> Result<Site, String> {
-        let node = &self.port.node;
-        let store = node.kinds().find(self.id.kind).map_or("", |kind| kind.options().store);
-        match node.stores().find(store) {
-            Some(found) => {
-                let in_force = node.in_force(self.id.kind, name);
-                Ok(Site::new(found.clone(), &self.id, name).under(in_force))
-            }
-            None => Err(format!("the node has no store called {store:?}; name its URL in the node's `stores`")),
-        }
+        let (node, store) = (&self.port.node, self.store_name());
+        Ok(node.stores().site(store, &self.id, name)?.under(node.in_force(self.id.kind, name)))
     }
 
     /// Lets an error have its consequence for the current turn's activation, and gives it back.

@@ -28,7 +28,13 @@ pub(crate) struct TableStore {
 
 impl TableStore {
     pub(crate) fn new(store: Arc<dyn Store>, cluster: &str, timeout: Duration, health: Arc<Health>) -> Self {
-        Self { store, prefix: format!("cluster/{cluster}"), timeout, health }
+        Self { store, prefix: prefix_of(cluster), timeout, health }
+    }
+
+    /// True if a node of `cluster` has joined it before, as far as the store can say: it counts as begun while that cannot be read.
+    pub(crate) async fn is_begun(store: &dyn Store, cluster: &str, timeout: Duration) -> bool {
+        let found = store.read(&table_key(&prefix_of(cluster)), timeout).await;
+        found.map_or(true, |found| found.is_some())
     }
 
     /// What `operation` answers, noted in the store's health.
@@ -103,12 +109,21 @@ impl TableStore {
     }
 
     fn table_key(&self) -> String {
-        format!("{}/table", self.prefix)
+        table_key(&self.prefix)
     }
 
     fn lease_key(&self, node: NodeId) -> String {
         format!("{}/lease/{:020}", self.prefix, node.0)
     }
+}
+
+/// The beginning of the names of a cluster's records.
+fn prefix_of(cluster: &str) -> String {
+    format!("cluster/{cluster}")
+}
+
+fn table_key(prefix: &str) -> String {
+    format!("{prefix}/table")
 }
 
 fn failed(op: OpId, error: &StoreError) -> Event {

@@ -62,17 +62,19 @@ pub(super) fn wanted(query: Option<&str>) -> Result<Listed, Problem> {
 pub(super) async fn list(door: &Door, listed: &Listed) -> Result<Value, Problem> {
     let node = &door.node;
     let store = node.stores().find(&listed.store).ok_or_else(|| no_store(door, &listed.store))?;
-    let prefix = format!("{ROOT}{}", listed.prefix);
-    let after = listed.after.as_ref().map(|after| format!("{ROOT}{after}"));
+    let root = node.stores().root(&listed.store).await.map_err(|why| Problem::bad_request(&why))?;
+    let prefix = format!("{root}{}", listed.prefix);
+    let after = listed.after.as_ref().map(|after| format!("{root}{after}"));
     let page = store.scan(&prefix, after.as_deref(), listed.limit, node.config().store_timeout).await;
     let page = page.map_err(|error| failed(&error))?;
     let keys = page.items.into_iter().filter_map(|item| {
-        let (kind, rest) = item.key.strip_prefix(ROOT)?.split_once('/')?;
-        let (field, key) = rest.split_once('/')?;
+        let (kind, rest) = item.key.strip_prefix(&root)?.split_once('/')?;
+        // Names without a namespace begin like those with one.
+        let (field, key) = rest.split_once('/').filter(|_| !kind.starts_with('@'))?;
         let Versioned { value, version } = item.versioned;
         Some(json!({ "kind": kind, "field": field, "actor": format!("{kind}/{key}"), "bytes": value.len(), "version": version.as_str() }))
     });
-    let next = page.next.as_deref().and_then(|next| next.strip_prefix(ROOT));
+    let next = page.next.as_deref().and_then(|next| next.strip_prefix(&root));
     let stores: Vec<&str> = node.stores().names().collect();
     Ok(
         json!({ "node": node.name(), "store": listed.store, "stores": stores, "keys": keys.collect::<Vec<_>>(), "next": next }),
@@ -120,7 +122,7 @@ pub(super) async fn change(door: &Door, of: &Of, request: Request<Incoming>) -> 
     };
     let (head, body) = request.into_parts();
     let removes = head.method == Method::DELETE;
-    let (store, name) = (store_of(door, &of.kind)?, of.name());
+    let (store, name) = place_of(door, of).await?;
     let payload = if removes { None } else { Some(written(door, of, body).await?) };
     settle(door, of, ends).await?;
     let timeout = door.node.config().store_timeout;
@@ -225,15 +227,18 @@ fn record(door: &Door, epoch: u64, payload: &[u8]) -> bytes::Bytes {
 }
 
 async fn read(door: &Door, of: &Of) -> Result<Option<Versioned>, Problem> {
-    let store = store_of(door, &of.kind)?;
-    store.read(&of.name(), door.node.config().store_timeout).await.map_err(|error| failed(&error))
+    let (store, name) = place_of(door, of).await?;
+    store.read(&name, door.node.config().store_timeout).await.map_err(|error| failed(&error))
 }
 
-/// The store that the kind's states are in, as far as this node knows.
-fn store_of(door: &Door, kind: &str) -> Result<Arc<dyn Store>, Problem> {
+/// The store that a state is in, as far as this node knows, and its name there.
+async fn place_of(door: &Door, of: &Of) -> Result<(Arc<dyn Store>, String), Problem> {
+    let (node, kind) = (&door.node, &*of.kind);
     let known = (kind.len() <= NAME_LEN_MAX).then(|| Kind::known(kind)).flatten();
-    let named = known.and_then(|kind| door.node.kinds().find(kind)).map_or("", |entry| entry.options().store);
-    door.node.stores().find(named).cloned().ok_or_else(|| no_store(door, named))
+    let named = known.and_then(|kind| node.kinds().find(kind)).map_or("", |entry| entry.options().store);
+    let store = node.stores().find(named).cloned().ok_or_else(|| no_store(door, named))?;
+    let root = node.stores().root(named).await.map_err(|why| Problem::bad_request(&why))?;
+    Ok((store, format!("{root}{}/{}/{}", of.kind, of.field, of.key)))
 }
 
 /// The version that the client has seen; `None` if it has seen that nothing is there.
@@ -271,14 +276,12 @@ impl Of {
         format!("{}/{}", self.kind, self.key)
     }
 
-    /// As it is called in the store.
+    /// Its name for people, without its namespace.
     fn name(&self) -> String {
-        format!("{ROOT}{}/{}/{}", self.kind, self.field, self.key)
+        format!("state/{}/{}/{}", self.kind, self.field, self.key)
     }
 }
 
-/// What the names of all states begin with.
-const ROOT: &str = "state/";
 const LIMIT_DEFAULT: usize = 100;
 const LIMIT_MAX: usize = 500;
 /// Time for an actor to end that is told to.

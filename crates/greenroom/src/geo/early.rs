@@ -14,7 +14,6 @@ use tokio::sync::{oneshot, watch};
 use super::Geo;
 use crate::actor::key::ActorId;
 use crate::here::Here;
-use crate::state::Site;
 use crate::state::early::{Claim, Found};
 use crate::versioned::protocols::reads_store;
 
@@ -70,7 +69,6 @@ impl Geo {
     pub(crate) fn read_early(self: &Arc<Self>, node: &Here, id: &ActorId, token: u64) {
         let Some(kind) = node.kinds().find(id.kind) else { return };
         let options = kind.options();
-        let Some(store) = node.stores().find(options.store) else { return };
         let protocol = node.protocol_of(id.kind.name(), options.protocol);
         let timeout = node.config().store_timeout;
         let (usable, _) = watch::channel(None);
@@ -80,7 +78,8 @@ impl Geo {
             if versioned && !reads_store(&protocol) {
                 continue;
             }
-            let (store, key) = Site::new(store.clone(), id, name).into_parts();
+            let Ok(site) = node.stores().site(options.store, id, name) else { return };
+            let (store, key) = site.into_parts();
             let (sender, receiver) = oneshot::channel();
             early.reads.insert(key.clone(), receiver);
             tasks.push(async move {

@@ -1,6 +1,6 @@
 //! The kinds that a node hosts.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 use std::time::Duration;
@@ -402,6 +402,11 @@ impl Kinds {
     /// The stores that kinds name, with the kinds.
     pub(crate) fn stores(&self) -> impl Iterator<Item = (&'static str, &'static str)> + '_ {
         self.by_name.iter().map(|(name, kind)| (*name, kind.options().store))
+    }
+
+    /// The names of the stores that hold states of kinds, each once.
+    pub(crate) fn stores_of_states(&self) -> BTreeSet<&'static str> {
+        self.by_name.values().filter(|kind| !kind.states().is_empty()).map(|kind| kind.options().store).collect()
     }
 
     /// What kinds say, by name.

@@ -99,6 +99,9 @@ impl Foreign {
             return Ok(());
         }
         let states = kind.said().description.states.clone();
+        if !states.is_empty() {
+            cx.enter_namespace().await.map_err(|message| Refusal::Activation { message })?;
+        }
         self.states.all.clear();
         for state in states {
             let slot = Slot::default();

@@ -16,7 +16,9 @@ use super::certificates;
 use super::config::Config;
 use super::drain::Drains;
 use super::error::Error;
-use super::opening::{check_all, check_names, check_protocols, check_stores, membership_config, open_geo, open_stores};
+use super::opening::{
+    check_all, check_names, check_protocols, check_stores, enter_namespaces, membership_config, open_geo, open_stores,
+};
 use super::{Node, Result, facts, security};
 use crate::actor::call::Call;
 use crate::actor::cx::Cx;
@@ -45,6 +47,7 @@ use crate::observe::look::Look;
 use crate::pids::{KeeperInterface, Spawnable, Spawners};
 use crate::reliable::{self, Partitions};
 use crate::shard::{self, ShardPort};
+use crate::state::namespace::Namespace;
 use crate::time::Calendar;
 use crate::topic::actor::Topics;
 use crate::topic::kinds::{ByCall, KindSubscriptions};
@@ -230,6 +233,12 @@ impl Builder {
         self.configure(|config| config.store = url.into())
     }
 
+    /// The namespace of the cluster's states in their stores: clusters of different namespaces do not see each other's. The cluster's
+    /// name unless it is set, and one name for all clusters of a multi-cluster.
+    pub fn namespace(self, namespace: impl Into<String>) -> Self {
+        self.configure(|config| config.namespace = namespace.into())
+    }
+
     /// Makes `store` known as `name`, for kinds that say `#[actor(persistent, store = "name")]`; the empty name is for all
     /// kinds that name none.
     pub fn state_store(mut self, name: impl Into<String>, store: Arc<dyn Store>) -> Self {
@@ -388,6 +397,12 @@ impl Builder {
         insert(&mut kinds, KindEntry::<Topics>::new(factory::<Topics>(), &config));
         check_names(&kinds, &config)?;
         check_stores(&kinds, &stores)?;
+        // A cluster that counts as known keeps the names of earlier builds, which is right for kinds that are only spawned.
+        let takes_hosts = !matches!(config.hosts.listen.as_str(), "" | "off");
+        let is_known = !takes_hosts && kinds.stores_of_states().is_empty()
+            || TableStore::is_begun(&*store.store, &config.cluster, config.store_timeout).await;
+        let stores = stores.under(Namespace::of(&config, is_known));
+        enter_namespaces(&world, &kinds, &stores, &config).await?;
         let outlets = reliable::Outlets::open(outlets, &config.reliable.outlets).await?;
         let journals = reliable::open(&world, &config, &kinds, &store.store, journal).await?.with(outlets);
         if journals.get().is_some() {

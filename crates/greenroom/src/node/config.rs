@@ -58,6 +58,9 @@ pub struct Config {
     pub lease: Duration,
     /// Where actors keep their states, unless their kind names another store; the membership table's store when empty.
     pub store: String,
+    /// The namespace of the cluster's states in those stores: clusters of different namespaces do not see each other's. The same on all
+    /// nodes, also of all clusters of a multi-cluster. The cluster's name when empty, and one name for all multi-clusters.
+    pub namespace: String,
     /// Other stores for states, by the names that kinds say: `#[actor(persistent, store = "name")]`.
     pub stores: BTreeMap<String, String>,
     /// Where reliable actors are kept.
@@ -191,6 +194,7 @@ impl Default for Config {
             table: "memory:".into(),
             lease: LeaseTimes::default().length,
             store: String::new(),
+            namespace: String::new(),
             stores: BTreeMap::new(),
             reliable: Reliability::default(),
             optimiser: Optimiser::default(),

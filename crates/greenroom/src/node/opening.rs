@@ -26,6 +26,7 @@ use crate::geo::{Clusters, Geo, Listing, check_reliable_kinds};
 use crate::here::kinds::Kinds;
 use crate::here::stores::{StateStore, Stores, open_store};
 use crate::shard::ShardPort;
+use crate::state::namespace::{Namespace, check_namespace};
 use crate::versioned::protocols::LOG;
 use crate::versioned::registry::Registry;
 
@@ -49,6 +50,11 @@ pub(super) fn check_all<'a>(config: &Config, kinds: impl Iterator<Item = (&'a st
     security::check_exposure(config)?;
     check_dialled(config)?;
     check_cluster(config)?;
+    check_namespace(&config.namespace).map_err(|reason| Error::Name {
+        what: "namespace",
+        name: config.namespace.clone(),
+        reason,
+    })?;
     membership_config(config)?;
     #[cfg(feature = "tls")]
     Access::check(&config.auth, &config.allow)?;
@@ -140,7 +146,7 @@ pub(super) async fn open_stores(
         };
         stores.insert(name.to_owned(), store);
     }
-    Ok(Stores::new(stores))
+    Ok(Stores::new(stores, Namespace::of(config, true), config.store_timeout))
 }
 
 /// Refuses a cluster's name for which stores have no room.
@@ -195,6 +201,28 @@ pub(super) fn check_stores(kinds: &Kinds, stores: &Stores) -> Result<()> {
     }
 }
 
+/// Enters the node's namespace in the stores that its kinds keep states in, and refuses those that have no place for it. A store that
+/// does not answer is asked again for as long as a node may take to join.
+pub(super) async fn enter_namespaces(
+    world: &Arc<dyn World>,
+    kinds: &Kinds,
+    stores: &Stores,
+    config: &Config,
+) -> Result<()> {
+    let until = world.now() + ENTERED_WITHIN;
+    for name in kinds.stores_of_states() {
+        while let Err(error) = stores.enter(name).await {
+            if error.is_final() || world.now() >= until {
+                let url = config.stores.get(name).unwrap_or(&config.store);
+                let url = if url.is_empty() { &config.table } else { url };
+                return Err(Error::Store { name: name.to_owned(), url: redact(url), reason: error.to_string() });
+            }
+            world.sleep_until(world.now() + ENTER_AGAIN_AFTER).await;
+        }
+    }
+    Ok(())
+}
+
 /// Refuses kinds whose protocol nobody knows, or cannot work in their store.
 pub(super) fn check_protocols(kinds: &Kinds, config: &Config, stores: &Stores, known: &Registry) -> Result<()> {
     for (kind, options) in kinds.options() {
@@ -212,6 +240,12 @@ pub(super) fn check_protocols(kinds: &Kinds, config: &Config, stores: &Stores, k
 
 /// A shorter lease would not outlast the ordinary hiccups of a machine.
 const LEASE_MIN: Duration = Duration::from_secs(1);
+
+/// Time for a store to answer when a node enters its namespace.
+const ENTERED_WITHIN: Duration = Duration::from_secs(30);
+
+/// Time between two attempts to enter it.
+const ENTER_AGAIN_AFTER: Duration = Duration::from_millis(500);
 
 /// So long do the actors of a node that died wait.
 const LEASE_MAX: Duration = Duration::from_secs(300);

@@ -6,6 +6,7 @@
 pub(crate) mod early;
 pub(crate) mod error;
 mod held;
+pub(crate) mod namespace;
 mod payload;
 mod record;
 pub(crate) mod shown;
@@ -22,6 +23,8 @@ use serde::de::DeserializeOwned;
 
 pub use self::error::StateError;
 pub(crate) use self::held::{Held, Holder};
+#[doc(hidden)]
+pub use self::namespace::{NamespaceEntry, NamespaceList, read_namespaces, rename_namespace};
 #[doc(hidden)]
 pub use self::shown::written;
 pub(crate) use self::slot::{Lost, Site, Slot};

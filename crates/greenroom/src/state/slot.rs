@@ -40,9 +40,9 @@ struct Seen {
 }
 
 impl Site {
-    /// The place of the state called `name` of the actor `id` in `store`.
-    pub(crate) fn new(store: Arc<dyn Store>, id: &ActorId, name: &str) -> Self {
-        Self { store, key: format!("state/{}/{name}/{}", id.kind, id.key), in_force: FIRST }
+    /// The place of the state called `name` of the actor `id` in `store`, where the names of the node's states begin with `root`.
+    pub(crate) fn new(store: Arc<dyn Store>, root: &str, id: &ActorId, name: &str) -> Self {
+        Self { store, key: format!("{root}{}/{name}/{}", id.kind, id.key), in_force: FIRST }
     }
 
     /// The same, while version `in_force` of the state's type is written.

@@ -167,6 +167,7 @@ impl<S: State + Default> AnyStored for Stored<S> {
     fn load<'a>(&'a mut self, cx: &'a Cx, name: &'static str) -> Loading<'a> {
         self.name = name;
         Box::pin(async move {
+            cx.enter_namespace().await.map_err(|why| StateError::not_loaded(name, why))?;
             let site = self.site(cx)?;
             self.value = self.slot.load_first(cx, &site).await?.unwrap_or_default();
             Ok(())

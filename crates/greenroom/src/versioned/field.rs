@@ -196,6 +196,7 @@ impl<S: VersionedStateWithOutput> Versioned<S> {
 impl<S: VersionedStateWithOutput> AnyStored for Versioned<S> {
     fn load<'a>(&'a mut self, cx: &'a Cx, name: &'static str) -> Loading<'a> {
         Box::pin(async move {
+            cx.enter_namespace().await.map_err(|why| StateError::not_loaded(name, why))?;
             let instance =
                 Instance::new(cx, name, Types::of::<S>()).map_err(|why| StateError::not_loaded(name, why))?;
             if let Some(before) = self.instance.replace(instance.clone()) {
