@@ -129,6 +129,13 @@ fn persistence(whole: &TokenStream) -> TokenStream {
             ::greenroom::__private::Cx::load::<#whole>(cx, self).await
         }
 
+        async fn refresh(
+            &mut self,
+            cx: &::greenroom::__private::Cx,
+        ) -> ::core::result::Result<(), ::greenroom::__private::StateError> {
+            ::greenroom::__private::Cx::refresh::<#whole>(cx, self).await
+        }
+
         async fn save_changed(
             &mut self,
             cx: &::greenroom::__private::Cx,

@@ -8,6 +8,7 @@ mod deposed;
 mod edges;
 mod full_disk;
 mod geo;
+mod healed;
 mod killed;
 mod looking;
 mod moving;

@@ -43,7 +43,7 @@ impl Clusters {
             let shared = directory.path().join("shared.db");
             let mut file = format!("cluster = \"{name}\"\nstore = \"sqlite:{}\"\n", shared.display());
             file += &format!("table = \"sqlite:{}\"\n", directory.path().join(format!("{name}.db")).display());
-            file += &format!("[geo]\ngateway = \"{own}\"\n");
+            file += &format!("[geo]\ngateway = \"{own}\"\nlook_again_every = 2\n");
             for (cluster, _, far) in &gateways {
                 file += &format!("[geo.clusters.{cluster}]\ngateways = [\"{far}\"]\n");
             }
@@ -54,6 +54,20 @@ impl Clusters {
         let clusters = Self { eu, us, gates, directory };
         clusters.hear_each_other();
         clusters
+    }
+
+    /// Cuts the link, and waits until both sides know.
+    pub(super) fn cut(&self) {
+        self.gates.cut(&"eu", &"us");
+        for site in [&self.eu, &self.us] {
+            site.hears(false);
+        }
+    }
+
+    /// Heals the link, and waits until both sides know.
+    pub(super) fn heal(&self) {
+        self.gates.heal(&"eu", &"us");
+        self.hear_each_other();
     }
 
     fn hear_each_other(&self) {
@@ -90,7 +104,8 @@ impl Site {
 
     fn process(name: &str, door: &str, file: &Path) -> Process {
         let mut command = Command::new(env!("CARGO_BIN_EXE_greenroom"));
-        command.args(["node", "--name", name, "--http", door, "--shards", "1", "--kinds", "score_board", "--config"]);
+        let kinds = "score_board,counter";
+        command.args(["node", "--name", name, "--http", door, "--shards", "1", "--kinds", kinds, "--config"]);
         command.arg(file).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         Process::start("a node", command).expect("the program starts")
     }
@@ -103,9 +118,14 @@ impl Site {
 
     /// One try of a call of the board.
     pub(super) fn try_to(&self, method: &str, arguments: &Value) -> Result<Value, String> {
+        self.try_call("score_board/cup", method, arguments)
+    }
+
+    /// One try of a call of an actor.
+    pub(super) fn try_call(&self, actor: &str, method: &str, arguments: &Value) -> Result<Value, String> {
         let config = ureq::Agent::config_builder().timeout_global(Some(Duration::from_secs(10)));
         let agent: ureq::Agent = config.http_status_as_error(false).build().into();
-        let asked = agent.post(format!("http://{}/score_board/cup/{method}", self.door)).send(arguments.to_string());
+        let asked = agent.post(format!("http://{}/{actor}/{method}", self.door)).send(arguments.to_string());
         let mut answer = asked.map_err(|error| error.to_string())?;
         let body = answer.body_mut().read_to_string().map_err(|error| error.to_string())?;
         if answer.status() == 200 { serde_json::from_str(&body).map_err(|error| error.to_string()) } else { Err(body) }
@@ -160,18 +180,14 @@ fn boards_go_on_apart(kept: &str) {
     us.try_to("won_for_sure", &won("bo")).expect("all is well");
     clusters.both_show(&json!({"ada": 1, "bo": 1}));
 
-    clusters.gates.cut(&"eu", &"us");
-    for site in [eu, us] {
-        site.hears(false);
-    }
+    clusters.cut();
     for points in 2..=20 {
         for (site, player) in [(eu, "ada"), (us, "bo")] {
             let shown = site.try_to("won", &won(player)).expect("it needs nobody else");
             assert_eq!(shown[player], points, "its own are seen at once");
         }
     }
-    clusters.gates.heal(&"eu", &"us");
-    clusters.hear_each_other();
+    clusters.heal();
     clusters.both_show(&json!({"ada": 20, "bo": 20}));
 }
 

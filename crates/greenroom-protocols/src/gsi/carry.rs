@@ -85,7 +85,7 @@ impl<O: Clone, R, U: Clone> Entry<O, R, U> {
     /// Runs a call here, forwards it, or lets it wait for a round.
     pub(super) fn call(&mut self, now: Timestamp, call: Call<O>, out: &mut Vec<Action<O, R, U>>) {
         match self.state {
-            State::Cached(owner) => self.forward(owner, call, out),
+            State::Cached(owner) if !self.holds_calls() => self.forward(owner, call, out),
             _ if self.running().is_some() => self.run(call, out),
             _ if self.is_out() && !self.is_joining() && !self.is_recovering() => {
                 out.push(Action::End(call.id, End::Refused(Refusal::Draining)));

@@ -44,6 +44,8 @@ pub struct Checks {
     pub floor: bool,
     /// Who may be taken for lost gives up what must be single.
     pub lost: bool,
+    /// An instance that stays reads its stored state again once another one may have saved.
+    pub reload: bool,
 }
 
 impl Default for Checks {
@@ -69,6 +71,7 @@ impl Default for Checks {
             whole: true,
             floor: true,
             lost: true,
+            reload: true,
         }
     }
 }

@@ -42,6 +42,8 @@ pub struct Entry<O, R, U> {
     pub(super) lost: BTreeSet<ClusterId>,
     pub(super) calls: Calls<O>,
     pub(super) handing: Option<Handing<U>>,
+    /// When to report next that an instance here ended in doubt; `None` if an owner knows, or there was none.
+    pub(super) report_at: Option<Timestamp>,
     /// The last hand-over of each cluster given to the instance here, and whether it has taken it in.
     pub(super) merges: BTreeMap<ClusterId, (Round, bool)>,
     results: std::marker::PhantomData<R>,
@@ -70,6 +72,7 @@ impl<O: Clone, R, U: Clone> Entry<O, R, U> {
             lost: BTreeSet::new(),
             calls: Calls::default(),
             handing: None,
+            report_at: None,
             merges: BTreeMap::new(),
             results: std::marker::PhantomData,
         }
@@ -130,7 +133,7 @@ impl<O: Clone, R, U: Clone> Entry<O, R, U> {
     /// Whether nothing is here and nothing is under way: it may be forgotten, but for the operations that it has run, after the longest
     /// deadline of a call.
     pub fn is_empty(&self) -> bool {
-        self.is_vacant() && self.calls.is_empty()
+        self.is_vacant() && self.calls.is_empty() && self.report_at.is_none()
     }
 
     /// When `handle` next wants a [`Event::Tick`].
@@ -139,7 +142,8 @@ impl<O: Clone, R, U: Clone> Entry<O, R, U> {
         let handing = self.handing.iter().filter(|handing| handing.unseen.is_some());
         let handing = handing.map(|handing| handing.resend_at.min(handing.silent_at));
         let carried = self.inquiry.iter().flat_map(|inquiry| &inquiry.carried).map(|call| call.deadline);
-        round.chain(handing).chain(carried).chain(self.again_at).chain(self.calls.deadline()).min()
+        let report = self.report_at.filter(|_| self.is_blank());
+        round.chain(handing).chain(carried).chain(self.again_at).chain(report).chain(self.calls.deadline()).min()
     }
 
     /// Applies `event` at `now`, appending what must happen to `out`, in order. Never fails.
@@ -221,7 +225,7 @@ impl<O: Clone, R, U: Clone> Entry<O, R, U> {
     }
 
     /// Whether there is no instance and no round.
-    fn is_blank(&self) -> bool {
+    pub(super) fn is_blank(&self) -> bool {
         self.instance.is_none() && self.inquiry.is_none()
     }
 
@@ -241,6 +245,7 @@ impl<O: Clone, R, U: Clone> Entry<O, R, U> {
                 if let Some(handing) = self.handing.take_if(|handing| handing.number == number) {
                     self.silent.remove(&handing.to.cluster);
                     self.deactivate(out);
+                    self.forward_waiting(out);
                 }
             }
             Body::NotOwner { number } => {
@@ -323,7 +328,12 @@ impl<O: Clone, R, U: Clone> Entry<O, R, U> {
         // Who won under a lease has asked nobody.
         self.memory.set_whole(conclusion == Conclusion::Won && inquiry.is_remembered() && !self.has_lease());
         self.dispose(inquiry, conclusion, out);
+        let only_reports = self.only_reports();
+        if matches!(conclusion, Conclusion::Won | Conclusion::Elsewhere(_)) {
+            self.report_at = None;
+        }
         match conclusion {
+            Conclusion::Won | Conclusion::Silence if only_reports => self.state = State::Invalid,
             Conclusion::Won if self.is_away() || self.is_barred() => self.start_over(now, out),
             Conclusion::Won => self.activate(now, round, false, out),
             Conclusion::Silence if self.config.mode == Mode::Optimistic => self.activate(now, round, true, out),
@@ -345,7 +355,10 @@ impl<O: Clone, R, U: Clone> Entry<O, R, U> {
         let resumes = std::mem::take(&mut self.suspended);
         match (self.instance, doubtful) {
             (None, _) => out.push(Action::Activate { instance, doubtful }),
-            (Some(_), false) => out.push(Action::Settle(instance)),
+            (Some(_), false) => {
+                out.push(Action::Settle(instance));
+                self.reload(instance, out);
+            }
             (Some(_), true) if resumes => out.push(Action::Resume(instance)),
             (Some(_), true) => {}
         }
@@ -380,14 +393,16 @@ impl<O: Clone, R, U: Clone> Entry<O, R, U> {
         if self.instance != Some(instance) {
             return;
         }
+        self.plan_report(now);
         self.instance = None;
         self.suspended = false;
         self.handing = None;
         self.merges.clear();
         self.inquiry = None;
         self.again_at = std::mem::take(&mut self.yields).then(|| now + self.config.yield_for);
-        if !matches!(self.state, State::Cached(_)) {
-            self.state = State::Invalid;
+        match self.state {
+            State::Cached(_) => self.forward_waiting(out),
+            _ => self.state = State::Invalid,
         }
         self.progress(now, out);
     }
@@ -507,6 +522,7 @@ impl<O: Clone, R, U: Clone> Entry<O, R, U> {
                 self.start_round(now, out);
             }
         }
+        self.report_if_due(now, out);
         self.progress(now, out);
     }
 

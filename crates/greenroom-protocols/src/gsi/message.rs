@@ -36,7 +36,7 @@ pub enum Body<O, R, U> {
         /// Whether the round began under the lease of the actor's home, by the sender's configuration.
         #[serde(default)]
         leased: bool,
-        /// Whether the asker has an instance, which may not be the only one.
+        /// Whether the asker has an instance which may not be the only one, or had one that ended in doubt.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         doubtful: bool,
     },

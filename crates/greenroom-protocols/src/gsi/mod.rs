@@ -19,6 +19,9 @@
 //!   answered [`Body::NotHere`]. Within one ownership the directory may host the actor on one node after another.
 //! - **Healing hands over** (G6): the loser stops its instance, sends what the owner has not seen until the owner confirms it, and only then
 //!   deactivates. If the owner is gone by then, it starts a round that it may win with its instance.
+//! - **The instance that stays reloads** (G9): what it holds may be older than what another instance has saved. It reads its stored state
+//!   again when its doubt ends, when it takes in a hand-over, and when an asker reports that an instance of its own ended in doubt.
+//!   Calls wait until a hand-over is confirmed, so that a caller sees what its own cluster has saved.
 //! - **Homes** may activate without a question, under a lease ([`Home`]).
 //! - **The operation travels with the question**: the owner runs it and answers, in one round trip. Each cluster runs or
 //!   declines a round's operations when it receives the question that carries them, and says which; a cluster that passes tells the
@@ -243,6 +246,8 @@ pub enum Action<O, R, U> {
     Settle(Round),
     /// The suspended instance goes on, still doubtful.
     Resume(Round),
+    /// Have the instance read its stored state again before its next turn: another instance may have saved.
+    Reload(Round),
     /// Run this on the instance here; if `origin` is another cluster, say [`Event::Ran`].
     Run {
         /// Where the call came in.

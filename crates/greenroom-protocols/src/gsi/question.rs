@@ -24,7 +24,7 @@ impl<O: Clone, R, U: Clone> Entry<O, R, U> {
         for (cluster, asked) in unanswered {
             let carries = asked.carries && (first || !self.config.checks.carried_once);
             let carried = if carries { operations().collect() } else { Vec::new() };
-            let doubtful = self.instance.is_some();
+            let doubtful = self.instance.is_some() || self.report_at.is_some();
             self.send(*cluster, Body::Ask { round: inquiry.round, carried, leased, doubtful }, out);
         }
         self.inquiry = Some(inquiry);
@@ -79,6 +79,9 @@ impl<O: Clone, R, U: Clone> Entry<O, R, U> {
         }
         let declined = self.memory.declines(from, round) && (carries || !leased || !checks.memory);
         let remembers_ms = self.memory.age_ms(now);
+        if let (Verdict::Held(held), true) = (&verdict, doubtful) {
+            self.reload(held.round, out);
+        }
         self.send(from, Body::Answer { round, verdict, declined, carried: carries, remembers_ms }, out);
         if runs {
             out.extend(carried.into_iter().map(|call| Action::Run { origin: from, call }));

@@ -357,7 +357,8 @@ fn a_pessimistic_instance_in_doubt_is_not_passed_over() {
     let mut d: Gsi = Entry::new(ClusterId(2), configuration(&[1, 2]), config, Round(0), at(0));
     handle(&mut d, 0, call(1, true));
     assert!(matches!(verdict(&receive(&mut d, 70, 1, asks(10, true))), Verdict::Pass { .. }), "who has none yields");
-    assert_eq!(receive(&mut c, 80, 2, answer(10, pass())), [Action::Settle(Round(9))]);
+    let settled = [Action::Settle(Round(9)), Action::Reload(Round(9))];
+    assert_eq!(receive(&mut c, 80, 2, answer(10, pass())), settled);
 
     let (mut c, mut d) = (recovered(1), recovered(2));
     assert!(matches!(verdict(&receive(&mut c, 10, 2, asks(10, true))), Verdict::Pass { .. }), "both are in doubt");
@@ -382,7 +383,7 @@ fn a_loser_whose_owner_is_gone_keeps_its_instance() {
     handle(&mut c, 11_020, Event::Suspended { instance: Round(1), unseen: 42 });
     receive(&mut c, 11_030, 2, Body::NotOwner { number: Round(3) });
     let out = receive(&mut c, 11_040, 2, answer(4, pass()));
-    assert_eq!(out, [Action::Settle(Round(1))]);
+    assert_eq!(out, [Action::Settle(Round(1)), Action::Reload(Round(1))]);
     assert_eq!(c.running(), Some(Round(1)));
 }
 
@@ -398,6 +399,22 @@ fn a_cached_owner_that_is_gone_costs_a_new_round_and_the_call_runs() {
     assert_eq!(c.state(), State::Requested);
     let out = receive(&mut c, 40, 2, answer(2, pass()));
     assert!(matches!(&out[..], [Action::Activate { .. }, Action::Run { .. }]), "{out:?}");
+}
+
+#[test]
+fn a_forwarded_call_whose_owner_is_lost_runs_again_only_if_it_may_be_repeated() {
+    let mut c = entry(1, &[1, 2]);
+    handle(&mut c, 0, call(1, false));
+    receive(&mut c, 10, 2, told(1, Verdict::Held(instance(2, 1)), false, true));
+    handle(&mut c, 20, call(2, false));
+    handle(&mut c, 20, call(3, true));
+    let out = handle(&mut c, 30, Event::Lost(ClusterId(2)));
+    assert!(out.contains(&Action::End(CallId(2), End::Unknown)), "it may have run: {out:?}");
+    let ran = out.iter().filter_map(|action| match action {
+        Action::Run { call, .. } => Some(call.id),
+        _ => None,
+    });
+    assert_eq!(ran.collect::<Vec<_>>(), [CallId(3)]);
 }
 
 #[test]

@@ -167,6 +167,19 @@ impl Cx {
         self.load_fields(actor).await
     }
 
+    /// Reads the state of a persistent actor again, and those of its fields, as far as other activations have written them.
+    #[doc(hidden)]
+    pub async fn refresh<A: Actor + State>(&self, actor: &mut A) -> Result<(), StateError> {
+        let (site, slot) = self.whole().map_err(|why| StateError::not_loaded(self.id.kind.name(), why))?;
+        if let Some(found) = slot.refresh::<A>(self, &site).await? {
+            return self.take(actor, found).await;
+        }
+        for (_, field) in actor.stored() {
+            field.refresh(self).await?;
+        }
+        Ok(())
+    }
+
     /// Writes the state of a persistent actor, and of its fields that are states of their own, as far as they have
     /// changed. What follows from an error is left to the caller.
     #[doc(hidden)]

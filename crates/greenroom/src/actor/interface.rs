@@ -124,6 +124,17 @@ pub trait Behaviour: Actor {
         }
     }
 
+    /// Reads those of its states again that other activations have written.
+    #[doc(hidden)]
+    fn refresh(&mut self, cx: &Cx) -> impl Future<Output = Result<(), StateError>> + Send {
+        async move {
+            for (_, field) in self.stored() {
+                field.refresh(cx).await?;
+            }
+            Ok(())
+        }
+    }
+
     /// Saves those of its states that have changed.
     #[doc(hidden)]
     fn save_changed(&mut self, cx: &Cx) -> impl Future<Output = Result<(), StateError>> + Send {

@@ -70,6 +70,9 @@ pub(crate) enum ControlMessage {
         epoch: Epoch,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         early: Option<u64>,
+        /// Another instance may have saved: its states are read again before its next turn.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        reload: bool,
     },
     /// Read the states of this actor, which you may soon activate.
     ReadEarly { key: Entry, token: u64 },

@@ -360,7 +360,7 @@ impl Driver {
             }
             ControlMessage::Reports { reports, doubtful } => self.reports(from, reports, doubtful),
             ControlMessage::Clusters(news) => self.told_of_clusters(from, *news),
-            ControlMessage::Owned { key, epoch, early } => self.owned(&key, epoch, early),
+            ControlMessage::Owned { key, epoch, early, reload } => self.owned(&key, epoch, early, reload),
             ControlMessage::ReadEarly { key, token } => self.read_early(&key, token),
             ControlMessage::End { key, epoch, why } => self.end(&key, epoch, why),
             ControlMessage::AskReport { range, view } => {

@@ -223,8 +223,8 @@ impl Directory {
         for key in keys {
             let mut range = self.range(key.hash());
             if range.owns(&key) {
-                // The word has not come to the host.
-                self.take_effect(geo, now, &mut range, &key, vec![Effect::Owned]);
+                // The host has missed a message, which may have told it to reload.
+                self.take_effect(geo, now, &mut range, &key, vec![Effect::Reload]);
                 continue;
             }
             range.machines().reported([key]);
@@ -247,7 +247,7 @@ impl Directory {
         let Some(machines) = range.beyond.get_mut::<GeoRange>() else { return };
         let early = machines.take_early(now, key, node);
         if node != self.me() && machines.owns(key) {
-            geo.order(Order::Say(node, ControlMessage::Owned { key: key.clone(), epoch, early }));
+            geo.order(Order::Say(node, ControlMessage::Owned { key: key.clone(), epoch, early, reload: false }));
         } else if let Some(token) = early {
             geo.early().allow(&key.id(), token, epoch);
         }
@@ -326,13 +326,15 @@ impl Directory {
         let mut effects = std::collections::VecDeque::from(effects);
         while let Some(effect) = effects.pop_front() {
             match (range.machine.resolve(now, key), effect) {
-                (Resolution::At(grant), Effect::Owned) if grant.placed.node == self.me() => {
-                    if let Some(active) = range.active.get_mut(key) {
-                        active.settle();
+                (Resolution::At(grant), Effect::Owned | Effect::Reload) if grant.placed.node == self.me() => {
+                    let found = range.settle(key, grant.placed.epoch);
+                    if let (Some((shard, slot)), Effect::Reload) = (found, effect) {
+                        geo.reload(shard, slot);
                     }
                 }
-                (Resolution::At(grant), Effect::Owned) => {
-                    let owned = ControlMessage::Owned { key: key.clone(), epoch: grant.placed.epoch, early: None };
+                (Resolution::At(grant), Effect::Owned | Effect::Reload) => {
+                    let (key, reload) = (key.clone(), effect == Effect::Reload);
+                    let owned = ControlMessage::Owned { key, epoch: grant.placed.epoch, early: None, reload };
                     geo.order(Order::Say(grant.placed.node, owned));
                 }
                 (Resolution::At(grant), Effect::End { leaving }) => {

@@ -24,6 +24,7 @@ mod post;
 mod quiet;
 mod range;
 mod reliable_kinds;
+mod reload;
 mod states;
 mod status;
 mod term;

@@ -206,6 +206,8 @@ impl Geo {
         if let Some(mesh) = self.mesh.get() {
             let before = known.configuration().clusters.into_keys();
             before.filter(|id| !self.answers_to(*id)).for_each(|id| mesh.leave(id));
+            // A cluster that is taken out may have saved while it was not heard.
+            self.reload_all();
         }
         if let Some(directory) = node.directory() {
             directory.all_abroad(self, self.world.now(), || Event::Configuration(configuration.clone()));

@@ -169,6 +169,7 @@ impl Geo {
             tracing::info!(cluster = name, "a cluster answers again");
             node.happened(Happened::ClusterHeard { cluster: name.to_owned() });
             node.versioned().post().reached(cluster);
+            self.reload_all();
         } else {
             tracing::warn!(cluster = name, "a cluster does not answer");
             node.happened(Happened::ClusterSilent { cluster: name.to_owned() });

@@ -60,6 +60,8 @@ pub(crate) enum Effect {
     },
     /// Tell the host that the instance is the only one.
     Owned,
+    /// As `Owned`; the instance also reads its states again before its next turn.
+    Reload,
 }
 
 impl GeoRange {

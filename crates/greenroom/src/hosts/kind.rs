@@ -6,6 +6,7 @@ use std::task::Poll;
 use bytes::{Bytes, BytesMut};
 use greenroom_protocols::node::Instances;
 use greenroom_wire::codec::DecodeError;
+use greenroom_wire::host::Leave;
 use greenroom_wire::{EncodeError, Status};
 
 use super::packing;
@@ -19,7 +20,7 @@ use crate::actor::reply::{AnyReply, CallName, CallSite, RuntimeEnd, Watcher, Wir
 use crate::intercept::{OutcomeCell, ReplyOutcome};
 use crate::reliable::hosted::Journaled;
 use crate::shard::calls::Completion;
-use crate::state::Saving;
+use crate::state::{Saving, StateError};
 
 /// An actor in a host.
 #[derive(Default)]
@@ -200,6 +201,16 @@ impl Behaviour for Foreign {
             self.refusal = Some(refusal);
             message
         })
+    }
+
+    async fn refresh(&mut self, cx: &Cx) -> Result<(), StateError> {
+        if self.is_changed(cx).await? {
+            // Its host has a copy.
+            turn::leave_seat(Leave::Unsaved);
+            let loaded = self.load(cx).await;
+            loaded.map_err(|refusal| StateError::not_loaded(&cx.id.to_string(), refusal))?;
+        }
+        Ok(())
     }
 
     fn not_activated(&mut self, message: String) -> Refusal {

@@ -120,6 +120,17 @@ impl Foreign {
         Ok(())
     }
 
+    /// True if another activation has written one of its states.
+    pub(super) async fn is_changed(&self, cx: &Cx) -> Result<bool, StateError> {
+        for Kept { name, slot, .. } in &self.states.all {
+            let site = cx.site(name).map_err(|why| StateError::not_loaded(name, why))?;
+            if slot.is_changed(cx, &site).await? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
     /// Writes what a turn has changed. If it cannot, the activation ends: the next one reads what is stored.
     pub(super) async fn save(&mut self, cx: &Cx, changes: Vec<FieldChanges>) -> Stated {
         let stated = self.write(cx, changes).await;

@@ -102,6 +102,9 @@ pub(crate) trait AnyActivation: HasTurns {
     /// Makes a spawned actor that has failed anew.
     fn restart(self: Rc<Self>, shard: &Shard);
 
+    /// Reads its states again before its next turn, if it has any: another instance may have saved them.
+    fn reload(&self);
+
     /// Takes in that an actor that it watches has ended.
     fn notify(self: Rc<Self>, shard: &Shard, ended: Ended);
 
@@ -192,6 +195,8 @@ pub(crate) struct Activation<A: Behaviour> {
     /// Whether a look at what waits is due within a second.
     pub(super) watched: Cell<bool>,
     pub(super) asked_to_end: Cell<Option<Why>>,
+    /// True if it reads its states again before its next turn.
+    pub(super) is_stale: Cell<bool>,
 }
 
 impl<A: Behaviour> Activation<A> {
@@ -212,6 +217,7 @@ impl<A: Behaviour> Activation<A> {
             scheduled: Cell::new(false),
             watched: Cell::new(false),
             asked_to_end: Cell::new(None),
+            is_stale: Cell::new(false),
         })
     }
 

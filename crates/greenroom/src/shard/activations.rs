@@ -11,7 +11,7 @@ use super::seed::Seed;
 use super::{Gauges, Shard, Slot};
 use crate::actor::error::Refusal;
 use crate::actor::interface::Why;
-use crate::actor::key::ActorId;
+use crate::actor::key::{ActorId, Kind};
 use crate::pids::key::is_reserved;
 
 impl Shard {
@@ -72,6 +72,19 @@ impl Shard {
             Some(activation) => activation.end(self, why),
             None => self.follow_slot(slot, move |shard, slot| shard.end_activation(slot, why)),
         }
+    }
+
+    /// Has an activation read its states again before its next turn.
+    pub(crate) fn reload_activation(&self, slot: Slot) {
+        match self.activation(slot) {
+            Some(activation) => activation.reload(),
+            None => self.follow_slot(slot, |shard, slot| shard.reload_activation(slot)),
+        }
+    }
+
+    /// Has all activations of the kinds that `filter` wants read their states again before their next turns.
+    pub(crate) fn reload_all(&self, filter: impl Fn(Kind) -> bool) {
+        self.activations.borrow().iter().filter(|activation| filter(activation.id().kind)).for_each(|it| it.reload());
     }
 
     /// Removes an activation that has ended, and tells the directory and the parts.

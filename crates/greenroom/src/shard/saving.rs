@@ -17,6 +17,40 @@ impl<A: Behaviour> Activation<A> {
     /// Whether there is anything to load before the first turn.
     pub(super) const LOADS: bool = A::OPTIONS.persistent || A::STORED || A::OPTIONS.reliable;
 
+    /// True if its states are records that another activation may write.
+    pub(super) const RELOADS: bool = (A::OPTIONS.persistent || A::STORED || A::FOREIGN) && !A::OPTIONS.reliable;
+
+    /// True if it reads its states again before anything else begins.
+    pub(super) fn must_reload(&self) -> bool {
+        Self::RELOADS && self.is_stale.get()
+    }
+
+    /// Begins to read the states again, as no turn runs.
+    #[expect(clippy::await_holding_refcell_ref, reason = "turns are admitted by the same rules as borrows")]
+    pub(super) fn begin_reload(self: &Rc<Self>, shard: &Shard) {
+        self.is_stale.set(false);
+        self.exclusive.set(true);
+        let this = self.clone();
+        let turn = Box::pin(async move {
+            if let Some(actor) = &mut *this.actor.borrow_mut() {
+                this.reload(actor).await;
+            }
+        });
+        shard.begin_turn(self.clone(), HOOK, Timestamp::NEVER, Caller::NOBODY, turn);
+    }
+
+    /// Reads the states again. An activation that cannot ends: the next one reads them, or refuses what waits.
+    async fn reload(&self, actor: &mut A) {
+        if self.saves_late() {
+            // If another instance has saved, this goes on with what that has written.
+            self.save_late(actor).await;
+        }
+        if let Err(error) = actor.refresh(&self.cx).await {
+            tracing::warn!(actor = %self.cx.id, %error, "an activation ends whose states could not be read again");
+            end_current(Why::Unsaved);
+        }
+    }
+
     /// What follows an exclusive turn of a kind that saves by itself.
     pub(super) async fn turn_done(&self, actor: &mut A) {
         self.save_by(A::OPTIONS.saving, actor).await;
@@ -106,11 +140,7 @@ impl<A: Behaviour> Activation<A> {
         if let Err(error) = saved {
             tracing::error!(actor = %self.cx.id, %error, "what was answered since the last save is not saved yet");
             if let crate::StateError::Superseded { .. } = error {
-                Shard::with(|shard| {
-                    if let Some(shard) = shard {
-                        shard.end_current(Why::Unsaved);
-                    }
-                });
+                end_current(Why::Unsaved);
             } else if let Saving::Every(period) = A::OPTIONS.saving {
                 self.save_in(self.now() + period);
             }
@@ -150,4 +180,13 @@ impl<A: Behaviour> Activation<A> {
     fn now(&self) -> Timestamp {
         self.cx.port.node.world().now()
     }
+}
+
+/// Ends the activation of the current turn.
+fn end_current(why: Why) {
+    Shard::with(|shard| {
+        if let Some(shard) = shard {
+            shard.end_current(why);
+        }
+    });
 }

@@ -15,6 +15,11 @@ impl Slot {
         Ok(Some(found.slice_ref(payload)))
     }
 
+    /// True if the record is not the one that this activation last saw.
+    pub(crate) async fn is_changed(&self, cx: &Cx, site: &Site) -> Result<bool, StateError> {
+        Ok(self.read_changed(cx, site).await?.is_some())
+    }
+
     /// Writes a payload, if the state is still as this activation last saw it, unless it is what was last read or written.
     pub(crate) async fn save_bytes(&self, cx: &Cx, site: &Site, payload: &[u8]) -> Result<(), StateError> {
         self.write_changed(cx, site, payload, digest(payload)).await

@@ -84,6 +84,20 @@ impl Slot {
         self.take_in(&site.key, found.map_err(|error| site.read_error(&error))?)
     }
 
+    /// Reads the state again; `None` if the record is the one that this activation last saw.
+    pub(crate) async fn refresh<S: State>(&self, cx: &Cx, site: &Site) -> Result<Option<Option<S>>, StateError> {
+        let Some(found) = self.read_changed(cx, site).await? else { return Ok(None) };
+        self.take_in(&site.key, found).map(Some)
+    }
+
+    /// Reads the record; `None` if it is the one that this activation last saw.
+    pub(super) async fn read_changed(&self, cx: &Cx, site: &Site) -> Result<Option<Option<Versioned>>, StateError> {
+        let patience = Patience::begin(cx);
+        let found = site.store.read(&site.key, patience.left()).await.map_err(|error| site.read_error(&error))?;
+        let is_changed = self.seen().version != found.as_ref().map(|found| found.version.clone());
+        Ok(is_changed.then_some(found))
+    }
+
     fn take_in<S: State>(&self, state: &str, found: Option<Versioned>) -> Result<Option<S>, StateError> {
         let value = match &found {
             None => None,

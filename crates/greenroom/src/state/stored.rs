@@ -140,6 +140,12 @@ pub trait AnyStored: Send {
     #[doc(hidden)]
     fn load<'a>(&'a mut self, cx: &'a Cx, name: &'static str) -> Loading<'a>;
 
+    /// Reads it again if another activation has written it.
+    #[doc(hidden)]
+    fn refresh<'a>(&'a mut self, _cx: &'a Cx) -> Loading<'a> {
+        Box::pin(std::future::ready(Ok(())))
+    }
+
     /// Saves it if it has changed. What follows from an error is left to the caller.
     #[doc(hidden)]
     fn save_changed<'a>(&'a mut self, cx: &'a Cx) -> Loading<'a>;
@@ -170,6 +176,16 @@ impl<S: State + Default> AnyStored for Stored<S> {
             cx.enter_namespace().await.map_err(|why| StateError::not_loaded(name, why))?;
             let site = self.site(cx)?;
             self.value = self.slot.load_first(cx, &site).await?.unwrap_or_default();
+            Ok(())
+        })
+    }
+
+    fn refresh<'a>(&'a mut self, cx: &'a Cx) -> Loading<'a> {
+        Box::pin(async move {
+            let site = self.site(cx)?;
+            if let Some(found) = self.slot.refresh(cx, &site).await? {
+                self.value = found.unwrap_or_default();
+            }
             Ok(())
         })
     }

@@ -4,6 +4,7 @@ mod adaptive;
 mod faults;
 mod homes;
 mod pages;
+mod reloads;
 mod remote;
 mod single;
 mod state_faults;

@@ -97,7 +97,8 @@ fn healing_hands_over_what_the_owner_has_not_seen() {
         let out = handle(&mut c, 11_020, Event::Suspended { instance: Round(1), unseen: 42 });
         let [Action::Send(_, hand_over)] = &out[..] else { panic!("{out:?}") };
         let merge = Action::Merge { from: ClusterId(1), number: Round(3), unseen: 42 };
-        assert_eq!(handle(&mut d, 0, Event::Received(ClusterId(1), hand_over.clone())), [merge], "G6");
+        let merged = [merge, Action::Reload(Round(1))];
+        assert_eq!(handle(&mut d, 0, Event::Received(ClusterId(1), hand_over.clone())), merged, "G6, G9");
         let again = handle(&mut d, 0, Event::Received(ClusterId(1), hand_over.clone()));
         assert_eq!(again, [], "a copy is not merged twice");
         let out = handle(&mut d, 0, Event::Merged { from: ClusterId(1), number: Round(3) });
@@ -286,7 +287,7 @@ fn a_cluster_that_has_forgotten_its_numbers_hands_over_again() {
     let (old, new) = (Round::floor(1, 9), Round::floor(1, 7));
     for number in [old, new] {
         let out = receive(&mut d, 20, 1, hand_over(number));
-        assert_eq!(out, [Action::Merge { from: ClusterId(1), number, unseen: 42 }]);
+        assert_eq!(out, [Action::Merge { from: ClusterId(1), number, unseen: 42 }, Action::Reload(Round(1))]);
         handle(&mut d, 30, Event::Merged { from: ClusterId(1), number });
     }
 }

@@ -4,6 +4,7 @@
 //! that is not delivered is lost or slow. Where nothing is lost, an entry waits until no message of its cluster is
 //! under way.
 
+mod saves;
 mod world;
 
 use std::time::{Duration, Instant};

@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use greenroom_protocols::directory::{Epoch, RangeId};
 use greenroom_protocols::node::NodeId;
 
-use super::{Directory, Entry, GONE_MAX, lock};
+use super::{Directory, Entry, GONE_MAX, RangeHere, lock};
 use crate::actor::key::ActorId;
+use crate::shard::{ShardId, Slot};
 
 impl Directory {
     /// Whether the activation of this epoch here may not be the only one over all clusters.
@@ -42,19 +43,26 @@ impl Directory {
         all
     }
 
-    /// Takes in that an activation here is the only one over all clusters.
-    pub(crate) fn owned(&self, key: &Entry, epoch: Epoch) {
+    /// Takes in that an activation here is the only one over all clusters; returns its place, once its shard has made it.
+    pub(crate) fn owned(&self, key: &Entry, epoch: Epoch) -> Option<(ShardId, Slot)> {
         let mut range = self.range(key.word);
-        match range.active.get_mut(key) {
-            Some(active) if active.epoch == epoch => active.settle(),
-            Some(_) => {}
-            None => {
-                // The word was faster than the call that begins it.
-                if range.owned_early.len() == GONE_MAX {
-                    range.owned_early.pop_front();
-                }
-                range.owned_early.push_back((key.clone(), epoch));
+        if !range.active.contains_key(key) {
+            // The word was faster than the call that begins it.
+            if range.owned_early.len() == GONE_MAX {
+                range.owned_early.pop_front();
             }
+            range.owned_early.push_back((key.clone(), epoch));
         }
+        range.settle(key, epoch)
+    }
+}
+
+impl RangeHere {
+    /// Notes that the activation of this epoch is the only one over all clusters; returns its place, once its shard has made it.
+    pub(crate) fn settle(&mut self, key: &Entry, epoch: Epoch) -> Option<(ShardId, Slot)> {
+        let active = self.active.get_mut(key).filter(|active| active.epoch == epoch)?;
+        active.settle();
+        let active = *active;
+        self.slot_of(key, &active)
     }
 }

@@ -22,12 +22,13 @@ impl Driver {
         }
     }
 
-    pub(super) fn owned(&self, key: &Entry, epoch: Epoch, early: Option<u64>) {
+    pub(super) fn owned(&self, key: &Entry, epoch: Epoch, early: Option<u64>, reload: bool) {
         if let (Some(border), Some(token)) = (self.node.border(), early) {
             border.allow_early(key, token, epoch);
         }
-        if let Some(directory) = self.node.directory() {
-            directory.owned(key, epoch);
+        let found = self.node.directory().and_then(|directory| directory.owned(key, epoch));
+        if let (Some((shard, slot)), true) = (found, reload) {
+            self.on_shard(Some(shard), move |shard| shard.reload_activation(slot));
         }
     }
 

@@ -130,11 +130,10 @@ impl Held {
                 geo.counts().activated(doubtful);
                 out.extend((!doubtful).then_some(Effect::Owned));
             }
-            Action::Settle(_) => {
-                self.ending = None;
-                out.push(Effect::Owned);
-            }
+            // A reload follows, which tells the host.
+            Action::Settle(_) => self.ending = None,
             Action::Resume(_) => self.ending = None,
+            Action::Reload(_) => out.push(Effect::Reload),
             Action::Run { origin, call } if origin == geo.me() => {
                 if let Some(parcel) = self.calls.remove(&call.id) {
                     geo.waits(-1);

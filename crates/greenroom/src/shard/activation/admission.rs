@@ -73,7 +73,7 @@ impl Standing<'_> {
 impl<A: Behaviour> Activation<A> {
     /// Whether a turn of `access` may begin now, with nothing before it.
     pub(super) fn free_for(&self, access: Access) -> bool {
-        !self.exclusive.get() && (access == Access::Read || self.reads.get() == 0)
+        !self.exclusive.get() && (access == Access::Read || self.reads.get() == 0) && !self.must_reload()
     }
 
     /// How a message's turn shares the activation.

@@ -35,6 +35,7 @@ impl<A: Behaviour> Activation<A> {
         callers: Link,
     ) -> Result<(), Refusal> {
         self.phase.set(Phase::Starting);
+        self.is_stale.set(false);
         let created = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| self.kind.create(&self.cx)));
         let actor = match created.unwrap_or_else(|panic| Err(panic_message(&*panic))) {
             Ok(actor) => actor,

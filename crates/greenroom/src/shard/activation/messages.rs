@@ -238,6 +238,10 @@ impl<A: Behaviour> AnyActivation for Activation<A> {
         self.begin_again(shard);
     }
 
+    fn reload(&self) {
+        self.is_stale.set(Self::RELOADS);
+    }
+
     fn notify(self: Rc<Self>, shard: &Shard, ended: Ended) {
         self.take_news(shard, ended);
     }

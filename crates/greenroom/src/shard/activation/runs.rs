@@ -81,6 +81,12 @@ impl<A: Behaviour> Activation<A> {
             if self.mailbox.is_empty() {
                 break;
             }
+            if self.must_reload() {
+                if self.idle() {
+                    self.begin_reload(shard);
+                }
+                return;
+            }
             let next = self.mailbox.pop_if(&shard.runs.spare, |first| {
                 let access = self.access_of(&first.body);
                 self.free_for(access).then_some(access)
@@ -112,7 +118,7 @@ impl<A: Behaviour> Activation<A> {
         }
         Shard::with(|shard| {
             let shard = shard.filter(|shard| shard.may_go_on())?;
-            if self.phase.get() != Phase::Ready || self.asked_to_end.get().is_some() {
+            if self.phase.get() != Phase::Ready || self.asked_to_end.get().is_some() || self.must_reload() {
                 return None;
             }
             let (method, _, envelope) = self.mailbox.pop_if(&shard.runs.spare, |first| self.bare_method(first))?;

@@ -48,6 +48,7 @@ struct Passenger<A: Behaviour> {
     made: u32,
     last_used: u32,
     kept_until: u32,
+    is_stale: bool,
 }
 
 impl Enter {
@@ -78,6 +79,7 @@ impl<A: Behaviour> Activation<A> {
             made: self.made,
             last_used: self.last_used.get(),
             kept_until: self.kept_until.get(),
+            is_stale: self.is_stale.get(),
         };
         shard.send_over((id, *epoch, self.slot), self.kind.idle(), to, Box::new(passenger));
     }
@@ -85,7 +87,7 @@ impl<A: Behaviour> Activation<A> {
 
 impl<A: Behaviour> AnyPassenger for Passenger<A> {
     fn activation(self: Box<Self>, slot: Slot) -> Rc<dyn AnyActivation> {
-        let Self { cx, kind, actor, mailbox, made, last_used, kept_until } = *self;
+        let Self { cx, kind, actor, mailbox, made, last_used, kept_until, is_stale } = *self;
         Rc::new(Activation {
             cx,
             kind,
@@ -101,6 +103,7 @@ impl<A: Behaviour> AnyPassenger for Passenger<A> {
             scheduled: Cell::new(false),
             watched: Cell::new(false),
             asked_to_end: Cell::new(None),
+            is_stale: Cell::new(is_stale),
         })
     }
 
