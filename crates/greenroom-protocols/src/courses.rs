@@ -247,6 +247,8 @@ const DROPPED_MIN: usize = 1024;
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     const OWNER: NodeId = NodeId(2);
@@ -283,6 +285,39 @@ mod tests {
         assert_eq!(courses.next(ACTOR), Next::Held, "another's end");
         courses.mark_ended(ACTOR, 5, Some(THERE), NOW);
         assert_eq!(courses.next(ACTOR), Next::Straight(HOST));
+    }
+
+    #[test]
+    fn a_call_that_went_another_way_is_not_the_last_that_went_round() {
+        let mut courses = round();
+        courses.called(ACTOR, HOST, 4);
+        let due = courses.answered(ACTOR, THERE, 4, NOW);
+        assert_eq!(due, Some((OWNER, &"room/lobby")), "what went round may be under way: a mark follows it");
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn a_way_is_remembered_for_as_long_as_something_may_be_under_way(
+            pauses in proptest::collection::vec(0..30_000_u64, 1..12),
+        ) {
+            let mut courses = Courses::<()>::new(1);
+            let (mut now, mut actors, mut used) = (NOW, 0, Vec::new());
+            for pause in pauses {
+                now = now + Duration::from_millis(pause);
+                for _ in 0..=DROPPED_MIN {
+                    courses.went_straight(actors, HOST, now);
+                    actors += 1;
+                }
+                used.push((actors - 1, now));
+                let recent = used.iter().filter(|(_, at)| now.since(*at) < KEPT);
+                for (actor, at) in recent {
+                    let is_known = courses.used.contains_key(actor) || courses.unused.contains_key(actor);
+                    prop_assert!(is_known, "used at {at:?}, forgotten at {now:?}");
+                }
+            }
+        }
     }
 
     #[test]

@@ -190,4 +190,22 @@ pub(super) const MUTANTS: &[Mutant] = &[
         "if is_written {",
         "if is_written || mutated!() {",
     ),
+    mutant(
+        "the times of recorded answers go back with an owner's clock",
+        "answers.rs",
+        "let at = self.wall(now).max(self.open.at);",
+        "let at = if mutated!() { self.wall(now) } else { self.wall(now).max(self.open.at) };",
+    ),
+    mutant(
+        "a turn is blamed for a refused bundle",
+        "committing.rs",
+        "let is_plain = draft.bundle.is_none() && draft.outdated.is_empty();",
+        "let is_plain = draft.bundle.is_none() && draft.outdated.is_empty() || mutated!();",
+    ),
+    mutant(
+        "a question is dropped while others wait for its answer",
+        "partition.rs",
+        "if !self.asks[&birth].actors.iter().any(waits) {",
+        "if !self.asks[&birth].actors.iter().any(waits) || mutated!() && !self.asks[&birth].actors.iter().all(waits) {",
+    ),
 ];

@@ -93,4 +93,10 @@ pub(super) const MUTANTS: &[Mutant] = &[
         "Some(over) if over > now => return Resolution::Wait { until: Some(over) },\n                Some(_) => {}",
         "Some(over) if over > now && !mutated!() => return Resolution::Wait { until: Some(over) },\n                Some(_) => {}",
     ),
+    mutant(
+        "any message ends a move",
+        "moves.rs",
+        "if self.entries.get(key) == Some(&placed) {",
+        "if self.entries.get(key) == Some(&placed) || mutated!() {",
+    ),
 ];

@@ -153,4 +153,28 @@ pub(super) const MUTANTS: &[Mutant] = &[
         "let end = if declined { End::Refused(Refusal::Unreachable) } else { End::Unknown };",
         "let end = if declined || mutated!() { End::Refused(Refusal::Unreachable) } else { End::Unknown };",
     ),
+    mutant(
+        "a call that may have run at a lost owner is made again",
+        "carry.rs",
+        "for (id, (call, _)) in self.away.extract_if(.., |_, at| there(at)) {\n            if call.repeatable {",
+        "for (id, (call, _)) in self.away.extract_if(.., |_, at| there(at)) {\n            if call.repeatable || mutated!() {",
+    ),
+    mutant(
+        "an instance that stays does not reload",
+        "healing.rs",
+        "out.push(Action::Reload(instance));",
+        "if !mutated!() { out.push(Action::Reload(instance)); }",
+    ),
+    mutant(
+        "no owner hears of an instance that ended in doubt",
+        "healing.rs",
+        "if in_doubt && self.config.checks.reload {",
+        "if in_doubt && self.config.checks.reload && !mutated!() {",
+    ),
+    mutant(
+        "calls overtake a hand-over",
+        "healing.rs",
+        "self.handing.is_some() && self.config.checks.reload\n",
+        "self.handing.is_some() && self.config.checks.reload && !mutated!()\n",
+    ),
 ];

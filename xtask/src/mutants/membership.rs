@@ -93,4 +93,10 @@ pub(super) const MUTANTS: &[Mutant] = &[
         "(suspected && ran_out)",
         "(suspected && ran_out) || ran_out && mutated!()",
     ),
+    mutant(
+        "versions rise over joining nodes that read less",
+        "plan.rs",
+        "row.member.status != Status::Dead && !row.member.draining",
+        "row.member.status != Status::Dead && !row.member.draining && !(mutated!() && row.member.status == Status::Joining)",
+    ),
 ];

@@ -5,10 +5,12 @@
 
 mod bcas;
 mod copy;
+mod courses;
 mod delivery;
 mod directory;
 mod explorer;
 mod gsi;
+mod host;
 mod membership;
 mod places;
 mod stage;
@@ -98,6 +100,8 @@ const ROOMS: &[Room] = &[
     protocol("bcas", &[("models", "bcas::")], bcas::MUTANTS),
     protocol("vlb", &[("models", "vlb::")], vlb::MUTANTS),
     protocol("delivery", &[("delivery", ""), ("models", "answers::"), ("models", "delivery::")], delivery::MUTANTS),
+    protocol("host", &[("models", "host::")], host::MUTANTS),
+    protocol("courses", &[], courses::MUTANTS),
     Room { name: "stage", of: &EXPLORER, folder: "greenroom/src", suites: &[], mutants: stage::MUTANTS },
     Room { name: "explorer", of: &EXPLORER, folder: "greenroom-explore/src", suites: &[], mutants: explorer::MUTANTS },
 ];

@@ -298,6 +298,8 @@ const AGAIN_AFTER: Duration = Duration::from_secs(1);
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     fn call(key: &str) -> Call {
@@ -363,6 +365,31 @@ mod tests {
         assert_eq!(answers.prune(keep + Duration::from_secs(100)), Some((1, 1)));
         assert_eq!(answers.prune(keep + Duration::from_secs(100)), Some((2, 2)));
         assert_eq!((answers.kept(), answers.prune_at()), ((0, 0), None));
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 128, failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn no_answer_goes_before_its_time_though_the_clocks_of_owners_differ(
+            seconds in proptest::collection::vec(0..3_600_u64, 1..12),
+            bundle_len_max in 1..5_usize,
+        ) {
+            let config = Config { bundle_len_max, ..Config::default() };
+            let mut answers = answers(config, 0);
+            let at = |seconds| Timestamp::default() + Duration::from_secs(seconds);
+            for (number, seconds) in seconds.iter().enumerate() {
+                commit(&mut answers, at(*seconds), &[&number.to_string()]);
+            }
+            commit(&mut answers, at(3_600), &[]);
+            for now in (0..=3_600).step_by(60).map(|seconds| at(seconds) + config.answers_keep) {
+                while let Some((last, _)) = answers.prune(now) {
+                    for seconds in &seconds[..last as usize] {
+                        prop_assert!(at(*seconds) + config.answers_keep <= now, "recorded at {seconds} s");
+                    }
+                }
+            }
+        }
     }
 
     const GOLDEN: [u32; 3] = [3_280_043_009, 372_439_316, 4_167_797_132];

@@ -1,5 +1,6 @@
 mod names;
 mod trouble;
+mod versions;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;

@@ -298,3 +298,20 @@ fn a_bundle_that_the_journal_refuses_is_written_later_and_blames_no_turn() {
     tick(&mut world);
     assert_eq!(world.disks[0].answers.bundles.values().next().map(|bundle| bundle.marks.len()), Some(5));
 }
+
+#[test]
+fn a_turn_is_not_blamed_for_the_bundle_that_its_commit_was_to_write() {
+    let mut world = small(|_| {});
+    call_all(&mut world, 1..=3);
+    for body in [4, 5] {
+        world.call(0, 10, body, forward);
+    }
+    let owner = world.owner(0);
+    world.apply(0);
+    world.hear(owner, forward);
+    let Pending { commit: CommitOf(id, turns, writes), .. } = world.pending.pop().expect("the turn of 5 is committed");
+    assert!(turns.len() == 1 && writes.iter().any(|write| matches!(write, Write::Tie { .. })), "{writes:?}");
+    world.handle(owner, Event::Aborted { id, error: "refused".to_owned() }, forward);
+    world.settle(forward);
+    assert_eq!((world.fields(0, 10), world.disks[0].parked.len()), (&[1, 2, 3, 4, 5][..], 0));
+}

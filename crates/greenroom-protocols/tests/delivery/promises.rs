@@ -149,3 +149,32 @@ fn acknowledged_messages_are_trimmed_together_and_not_one_by_one() {
         "there is nothing left to do but to forget the answers"
     );
 }
+
+#[test]
+fn an_answered_question_is_not_asked_again_while_a_message_still_waits_for_its_turn() {
+    let mut world = world(|_| {}, forward);
+    world.quick = false;
+    let arrives = |world: &mut World, to, birth, body| {
+        let message = Message::new(Envelope { from: Some(30), to, birth, creates: false, call: None, body });
+        world.handle(world.owner(1), Event::Arrived(Wire::Single(message)), forward);
+    };
+    for to in [20, 21] {
+        arrives(&mut world, to, Some(BIRTH), 7);
+    }
+    arrives(&mut world, 21, None, 9);
+    assert!(
+        matches!(world.network[..], [(PartitionId(0), Wire::Ask { .. })]),
+        "both ask the same: {:?}",
+        world.network
+    );
+    for _ in ["question", "answer"] {
+        world.deliver(0, forward);
+    }
+    world.settle(forward);
+    assert_eq!(world.dead, [(20, 7)], "nothing was ever created, and 21 is busy");
+    let owner = world.owner(1);
+    let turn = *world.owners[owner].running.keys().next().expect("the turn of 9");
+    world.end(owner, turn, forward);
+    world.settle(forward);
+    assert_eq!((&world.dead[..], &world.network[..]), (&[(20, 7), (21, 7)][..], &[][..]));
+}

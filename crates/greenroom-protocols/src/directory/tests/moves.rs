@@ -58,6 +58,18 @@ fn who_asks_again_is_told_the_same_until_it_is_settled() {
 }
 
 #[test]
+fn no_other_placement_than_the_granted_one_ends_a_move() {
+    let (mut cluster, wish) = departed();
+    let grant = cluster.granted(1, &wish);
+    let epochs = [wish.from.epoch, grant.placed.epoch, Epoch(grant.placed.epoch.0 + 1)];
+    let all = (1..=3).flat_map(|node| epochs.map(|epoch| Placed { node: NodeId(node), epoch }));
+    for other in all.filter(|placed| *placed != grant.placed) {
+        cluster.nodes.get_mut(&1).unwrap().0.settled(&KEY, other);
+        assert_eq!(cluster.decide(1, &wish), Decision::Granted(grant), "after the late notice of {other:?}");
+    }
+}
+
+#[test]
 fn a_grant_is_good_although_another_actor_of_the_range_was_released_under_a_later_epoch() {
     let (mut cluster, wish) = departed();
     let since = cluster.nodes[&2].0.floor();

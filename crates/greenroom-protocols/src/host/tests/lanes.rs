@@ -2,6 +2,10 @@
 
 mod moves;
 
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+
 use super::*;
 
 const A: SessionId = SessionId(1);
@@ -499,4 +503,37 @@ fn an_activation_leaves_wherever_it_is() {
     assert_eq!(world.begin(3, false), [fail(3, Fate::Unseated)]);
     world.word(Word::Lost { session: A });
     assert_eq!(world.word(Word::Over { session: A }), [LaneAction::Left { activation: ROOM }], "not before it is free");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 128, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_turn_takes_room_as_long_as_none_of_its_requests_is_open(steps in proptest::collection::vec((0u64..3, 0u8..5), 1..40)) {
+        let mut world = World::new(Settings::default(), &[(A, 1)]);
+        for turn in 0..3 {
+            world.seated(Activation(turn));
+            world.begin_at(Activation(turn), turn, false);
+        }
+        let mut requests: BTreeMap<u64, u32> = (0..3).map(|turn| (turn, 0)).collect();
+        for (turn, step) in steps {
+            let Some(open) = requests.get_mut(&turn) else { continue };
+            match step {
+                0 | 1 => {
+                    *open += 1;
+                    world.tell(LaneEvent::Waits { cookie: Cookie(turn) });
+                }
+                2 | 3 => {
+                    *open = open.saturating_sub(1);
+                    world.tell(LaneEvent::GoesOn { cookie: Cookie(turn) });
+                }
+                _ => {
+                    requests.remove(&turn);
+                    world.ends(A, turn + 1);
+                }
+            }
+            let (_, running, _) = world.lanes.load(A);
+            prop_assert_eq!(running, requests.values().filter(|open| **open == 0).count());
+        }
+    }
 }

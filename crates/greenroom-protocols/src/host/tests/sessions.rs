@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use proptest::prelude::*;
+
 use super::*;
 
 const A: SessionId = SessionId(1);
@@ -268,4 +270,44 @@ fn a_version_that_nobody_offers_any_more_comes_back_with_another_description() {
     tell(&mut node, 2, ControlEvent::Goodbye { session: A });
     assert_eq!(offers(&mut node, 3, B, 0, offer("room", 1, 1, "bb")).0, Verdict::Taken);
     assert_eq!(&*node.row()[0].digest, "bb");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 128, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn no_lease_of_a_host_outlasts_the_lease_of_its_node(steps in proptest::collection::vec((0u64..3_000, 0u8..4), 1..40)) {
+        let mut node = Sessions::new(Settings::default());
+        let (mut ms, mut node_until, mut sessions) = (0, 0, Vec::new());
+        for (pause, step) in steps {
+            ms += pause;
+            let mut out = Vec::new();
+            match step {
+                0 => {
+                    node_until = ms + 6_000;
+                    tell(&mut node, ms, ControlEvent::NodeLease { until: at(node_until) });
+                }
+                1 => {
+                    let session = SessionId(sessions.len() as u64);
+                    sessions.push(session);
+                    tell(&mut node, ms, ControlEvent::Connected { session });
+                    let hello = ControlEvent::Hello { session, ended: None, bounds: Bounds::default() };
+                    out = tell(&mut node, ms, hello);
+                }
+                _ => {
+                    for session in &sessions {
+                        out.extend(tell(&mut node, ms, ControlEvent::Alive { session: *session, number: ms }));
+                    }
+                }
+            }
+            for action in out {
+                if let ControlAction::Welcome { lease, .. } | ControlAction::Lease { lease, .. } = action {
+                    prop_assert!(at(ms) + lease <= at(node_until.max(ms)), "{lease:?} at {ms} of {node_until}");
+                }
+            }
+            for session in sessions.iter().filter(|session| node.is_live(**session)) {
+                prop_assert!(node.until(*session) <= Some(at(node_until.max(ms))));
+            }
+        }
+    }
 }
