@@ -84,10 +84,9 @@ impl Place {
         }
     }
 
-    /// True if its making has taken down as many hosts as it may. A place that waits for a host however long is told of each, as what
-    /// waits for it counts them.
+    /// True if as many hosts were lost while they made it as may be.
     pub(super) fn is_given_up(&self) -> bool {
-        self.lost_making >= if self.is_patient { 1 } else { LOST_MAKING_MAX }
+        self.lost_making >= LOST_MAKING_MAX
     }
 
     /// Until when it waits for a host, where who is not patient waits until `end`.

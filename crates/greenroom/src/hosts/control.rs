@@ -174,6 +174,7 @@ impl Control {
 
     /// Waits until the host may act no more.
     async fn outlive(&self, mut tells: mpsc::UnboundedReceiver<Told>, peer: Peer) {
+        let is_watched = peer.process.is_some();
         let mut process = peer.process;
         loop {
             let gone = async {
@@ -184,10 +185,14 @@ impl Control {
             };
             tokio::select! {
                 told = tells.recv() => if let None | Some(Told::Over) = told {
+                    // Of a process that is not watched, a lost connection is all that tells. An error means that it is known.
+                    let _ = self.session.died.set(!is_watched);
                     return;
                 },
                 () = gone => {
                     process = None;
+                    // Nothing else has said so before.
+                    let _ = self.session.died.set(true);
                     self.tell(ControlEvent::ProcessGone { session: self.session.id() });
                 }
                 _ = self.here.halted() => return,

@@ -20,7 +20,7 @@ use super::calls::HostRoute;
 use super::refusals::RefusalBudget;
 use super::session::Session;
 use super::streams::{Begun, Streams};
-use super::turn::NewTurn;
+use super::turn::{LostHost, NewTurn};
 use crate::actor::error::Refusal;
 use crate::actor::key::ActorId;
 use crate::reliable::hosted::HostedTurn;
@@ -95,9 +95,8 @@ pub(super) struct Made {
 pub(super) enum End {
     /// As its host says.
     Said { status: Status, payload: Bytes, made: Made, stream: Option<Begun> },
-    /// Its host was lost. `is_again` is true if the turn may run again, as nothing had begun or nobody sees it; `is_begun` is true if
-    /// it may have begun there.
-    Lost { is_again: bool, is_begun: bool },
+    /// Its host was lost. `is_again` is true if the turn may run again, as nothing had begun or nobody sees it.
+    Lost { is_again: bool, host: LostHost },
     /// Nothing began: the description that the host offers has no such method.
     NoMethod,
     /// Nothing began.

@@ -19,7 +19,7 @@ use super::seats::{Place, Sits, Sitter, State, key, leave, remember};
 use super::session::Session;
 use super::state::Given;
 use super::topics::Followed;
-use super::turn::{NewTurn, Next};
+use super::turn::{LostHost, NewTurn, Next};
 use crate::actor::error::Refusal;
 use crate::actor::interface::Why;
 use crate::actor::key::ActorId;
@@ -228,7 +228,7 @@ impl OnShard {
     /// What a turn does next, and in whose session it runs.
     pub(super) fn poll_turn(&self, cookie: Cookie, waker: &Waker) -> Poll<(u64, Next)> {
         let mut state = self.state.borrow_mut();
-        let lost = (0, Next::Ended(End::Lost { is_again: false, is_begun: true }));
+        let lost = (0, Next::Ended(End::Lost { is_again: false, host: LostHost::default() }));
         let Some(running) = state.turns.get_mut(&cookie) else { return Poll::Ready(lost) };
         let session = running.sent.as_ref().map_or(0, |sent| sent.session);
         if let Some(asked) = running.asked.pop_front() {
@@ -286,6 +286,11 @@ impl OnShard {
             true => state.handle(LaneEvent::Broke { session: SessionId(session) }),
             false => Vec::new(),
         });
+    }
+
+    /// True while the lane of a session to this shard is connected.
+    pub(super) fn is_joined(&self, number: u64) -> bool {
+        self.state.borrow().lanes.get(&number).is_some_and(|lane| lane.is_open())
     }
 
     /// Hears what the control plane says of a session.

@@ -19,6 +19,7 @@ use super::lane::{End, Lane, Running, Sent};
 use super::packing::Packing;
 use super::session::{FromShard, Told};
 use super::state::Given;
+use super::turn::LostHost;
 use crate::actor::error::{CallError, Failure, Never, Refusal};
 use crate::actor::interface::Why;
 use crate::actor::key::ActorId;
@@ -376,11 +377,13 @@ impl State {
         let is_begun = running.sent.as_ref().is_some_and(|sent| {
             self.lanes.get(&sent.session).is_none_or(|lane| lane.is_open() || sent.position < lane.written)
         });
+        let session = running.sent.as_ref().and_then(|sent| self.lanes.get(&sent.session));
+        let host = LostHost { is_begun, session: session.map(|lane| lane.session.clone()) };
         match fate {
-            Fate::Again => End::Lost { is_again: true, is_begun },
+            Fate::Again => End::Lost { is_again: true, host },
             // What was not written yet has not begun.
-            Fate::Unknown => End::Lost { is_again: !is_begun, is_begun },
-            Fate::Abandoned | Fate::Cancelled => End::Lost { is_again: false, is_begun },
+            Fate::Unknown => End::Lost { is_again: !is_begun, host },
+            Fate::Abandoned | Fate::Cancelled => End::Lost { is_again: false, host },
             Fate::NoHost => End::Refused(self.no_seat(running.activation, false)),
             Fate::Unseated => {
                 let refusal = self.places.get(&running.activation).and_then(|place| place.refusal.clone());

@@ -29,6 +29,8 @@ pub(crate) struct Session {
     pub(super) draining: AtomicBool,
     /// Whether nothing of it counts any more.
     pub(super) lost: AtomicBool,
+    /// Set once its host may act no more: true if the host died, as far as this node can tell.
+    pub(super) died: OnceLock<bool>,
     visa: Option<Arc<dyn Visa>>,
     /// What its calls carry outside of turns: on whose behalf they are.
     on_behalf: Load,
@@ -77,6 +79,7 @@ impl Session {
             seats: AtomicU32::new(0),
             draining: AtomicBool::new(false),
             lost: AtomicBool::new(false),
+            died: OnceLock::new(),
             on_behalf: visa
                 .as_ref()
                 .map(|visa| Arc::new(Baggage { principal: Some(visa.principal().clone()), ..Baggage::default() })),

@@ -1,6 +1,7 @@
 //! A turn of an actor that is in a host.
 
 use std::future::poll_fn;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -17,6 +18,7 @@ use super::machine;
 use super::on_shard::OnShard;
 use super::reads;
 use super::seats::Sitter;
+use super::session::Session;
 use super::state::Stated;
 use super::streams::Items;
 use crate::actor::cx::Cx;
@@ -117,18 +119,19 @@ pub(super) async fn run(cx: &Cx, mut of: Of<'_>, message: ForeignMessage) {
         if let Some(hosted) = &hosted {
             hosted.begin();
         }
-        let is_begun = match attempt(cx, &mut of, &new).await {
+        let lost = match attempt(cx, &mut of, &new).await {
             Attempt::Ended(ended) => break ended,
-            Attempt::Lost { is_begun } => is_begun,
+            Attempt::Lost(lost) => lost,
         };
-        if is_begun
-            && let Some(hosted) = hosted.as_ref().filter(|_| cx.port.node.config().checks.delivery.counted_deaths)
-        {
+        if !lost.has_killed(cx).await {
+            continue;
+        }
+        if let Some(hosted) = hosted.as_ref().filter(|_| cx.port.node.config().checks.delivery.counted_deaths) {
             // Its partition counts the death before the turn runs again.
             hosted.die();
             break Err(host_lost(cx));
         }
-        deaths += u32::from(is_begun);
+        deaths += 1;
         if deaths >= READ_DEATHS_MAX {
             break Err(host_lost(cx));
         }
@@ -143,10 +146,35 @@ fn host_lost(cx: &Cx) -> Failure {
 /// Result of sending a turn to a host.
 enum Attempt {
     Ended(Result<(Status, Bytes), Failure>),
-    /// The host is lost, and the turn is to run again. `is_begun` is true if that host may have begun it.
-    Lost {
-        is_begun: bool,
-    },
+    /// The host is lost, and the turn is to run again.
+    Lost(LostHost),
+}
+
+/// Host that a turn has lost.
+#[derive(Default)]
+pub(super) struct LostHost {
+    /// True if the host may have begun the turn.
+    pub(super) is_begun: bool,
+    /// Its session.
+    pub(super) session: Option<Arc<Session>>,
+}
+
+impl LostHost {
+    /// Returns true if the host died, perhaps of the turn, and did not merely lose a connection. Waits until that is known; meanwhile no
+    /// other host would run the turn, as the lost one may still act.
+    async fn has_killed(&self, cx: &Cx) -> bool {
+        let Some(session) = self.session.as_ref().filter(|_| self.is_begun) else { return self.is_begun };
+        let world = cx.port.node.world();
+        loop {
+            if let Some(died) = session.died.get() {
+                return *died;
+            }
+            if with(|_, part| Some(part.is_joined(session.number))).unwrap_or(true) {
+                return false;
+            }
+            world.sleep_until(world.now() + LOOK_AGAIN).await;
+        }
+    }
 }
 
 /// What came with the message of the current turn.
@@ -167,7 +195,7 @@ async fn attempt(cx: &Cx, of: &mut Of<'_>, new: &NewTurn) -> Attempt {
             Next::Ended(end) => end,
         };
         return Attempt::Ended(match end {
-            End::Lost { is_again: true, is_begun } => return Attempt::Lost { is_begun },
+            End::Lost { is_again: true, host } => return Attempt::Lost(host),
             End::Lost { is_again: false, .. } => Err(host_lost(cx)),
             End::NoMethod => {
                 let kind = cx.kind().to_owned();
@@ -264,7 +292,7 @@ impl Underway {
                 }
                 Some(polled)
             })
-            .unwrap_or(Poll::Ready((0, Next::Ended(End::Lost { is_again: false, is_begun: true }))))
+            .unwrap_or(Poll::Ready((0, Next::Ended(End::Lost { is_again: false, host: LostHost::default() }))))
         })
         .await;
         self.session = session;
@@ -340,5 +368,7 @@ pub(super) fn with<R>(act: impl FnOnce(&Shard, &OnShard) -> Option<R>) -> Option
     Shard::with(|shard| shard.and_then(|shard| act(shard, OnShard::of(shard))))
 }
 
+/// Between two looks whether a lost host has died.
+const LOOK_AGAIN: Duration = Duration::from_millis(10);
 /// Hosts that may die during a read before its caller hears of it.
 const READ_DEATHS_MAX: u32 = 3;
