@@ -89,6 +89,9 @@ async def test_a_cycle_is_named_whichever_shards_its_actors_are_on(node: Program
     async with node.host(Linked) as host:
         for key in KEYS:
             a, b, c = (f"{name}{key}" for name in "abc")
+            # Each is where its first caller is.
+            for name in (a, b, c):
+                await host.ref(Linked, name).go_on([])
             for chain in ([a, a], [a, b, a], [a, b, c, a]):
                 path = await host.ref(Linked, chain[0]).go_on(chain[1:])
                 assert path == [f"linked/{key}" for key in chain]
@@ -113,6 +116,7 @@ async def test_a_cycle_through_the_hook_of_an_activation_is_named_at_once(node: 
     async with node.host(Guest, Foyer) as host:
         for key in KEYS:
             guest, foyer = f"enters f{key}", f"foyer/f{key}"
+            await host.ref(Foyer, f"f{key}").open()
             with pytest.raises(gr.Refused, match=f"guest/{guest} -> {foyer} -> guest/{guest}"):
                 await host.ref(Guest, guest).hello()
             # The foyer waits for the activation.

@@ -125,6 +125,10 @@ async fn a_cycle_of_actors_in_hosts_is_named_whichever_shards_they_are_on() {
     let _gate = serve(&path);
     for key in 0..8 {
         let [a, b, c] = ["a", "b", "c"].map(|name| format!("link/{name}{key}"));
+        // Each is on the shard of its first caller.
+        for actor in [&a, &b, &c] {
+            assert_eq!(chain(&door, "pass", &[actor]).await, "the end");
+        }
         for actors in [vec![&*a, &a], vec![&a, &b, &a], vec![&a, &b, &c, &a]] {
             assert_eq!(chain(&door, "pass", &actors).await, actors.join(" -> "));
         }
@@ -209,6 +213,9 @@ async fn a_cycle_by_way_of_another_node_is_named() {
     let _gate = serve(&path);
     for key in 0..8 {
         let [a, b, relay] = ["link/a", "link/b", "relay/r"].map(|name| format!("{name}{key}"));
+        for actor in [&a, &b] {
+            assert_eq!(chain(&door, "pass", &[actor]).await, "the end");
+        }
         let said = chain(&door, "pass", &[&a, &b, &relay, &a]).await;
         let path = [&*a, &b, &relay, &a].join(" -> ");
         assert!(said.as_str().is_some_and(|said| said.contains(&path)), "{said} does not name {path}");
