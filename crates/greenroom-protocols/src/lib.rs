@@ -15,6 +15,7 @@
 //! | [`reminders`] | no reminder is lost, each due time has its turn, none has one after it was cancelled |
 //! | [`delivery`] | every message between reliable actors is processed exactly once |
 //! | [`gsi`] | across clusters at most one owns an actor |
+//! | [`cluster_list`] | at most one list of clusters follows another, and a cluster that it removes owns nothing once its time is up |
 //! | [`bcas`] | an update of a stored state that is confirmed is in it exactly once |
 //! | [`update_log`] | the same, with the history of all updates |
 //! | [`courses`] | what one sender sends an actor is not overtaken while the sender learns where the actor is |
@@ -36,6 +37,7 @@ pub mod adaptive;
 pub mod bcas;
 pub mod callers;
 pub mod checks;
+pub mod cluster_list;
 pub mod courses;
 pub mod credit;
 pub mod delivery;

@@ -142,7 +142,8 @@ impl Configuration {
     /// # Errors
     ///
     /// If the change does not apply, or the previous one is not complete everywhere: a cluster of an older
-    /// configuration might own an actor and not be asked. Who does not take part yet, or is lost, is not waited for.
+    /// configuration might own an actor and not be asked. Who does not take part yet, or is lost, is not waited for. A removal of a
+    /// lost cluster waits for nobody here: [`cluster_list`](crate::cluster_list) says when it is in force.
     pub fn change(
         &self,
         change: Change,
@@ -150,7 +151,7 @@ impl Configuration {
     ) -> Result<Self, ChangeRefused> {
         let said = |cluster: &ClusterId| acknowledged.get(cluster).copied().unwrap_or_default();
         let counts = |cluster: &ClusterId| match change {
-            Change::Lose(lost) if lost == *cluster => false,
+            Change::Lose(_) => false,
             Change::Admit(admitted) if admitted == *cluster => true,
             _ => !matches!(self.standing(*cluster), Some(Standing::Joining | Standing::Lost)),
         };

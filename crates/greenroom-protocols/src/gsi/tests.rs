@@ -180,10 +180,8 @@ fn a_cluster_that_is_lost_is_taken_out_without_its_word() {
     let others = said(&[(1, 1), (3, 1)]);
     let behind = Err(ChangeRefused::Unacknowledged { cluster: 2, epoch: 1 });
     assert_eq!(two.change(Change::Drain(ClusterId(3)), &others), behind);
-    let left = two.change(Change::Lose(ClusterId(2)), &others).unwrap();
+    let left = two.change(Change::Lose(ClusterId(2)), &said(&[])).unwrap();
     assert_eq!((left.epoch, left.standing(ClusterId(2))), (ConfigEpoch(2), Some(Standing::Lost)));
-    let behind = Err(ChangeRefused::Unacknowledged { cluster: 3, epoch: 1 });
-    assert_eq!(two.change(Change::Lose(ClusterId(2)), &said(&[(1, 1)])), behind, "nobody vouches for the others");
     let lost = Err(ChangeRefused::Lost(2));
     for change in [Change::Lose(ClusterId(2)), Change::Drain(ClusterId(2)), Change::Drop(ClusterId(2))] {
         assert_eq!(left.change(change, &said(&[(1, 2), (3, 2)])), lost, "it may live: its time has not run out");

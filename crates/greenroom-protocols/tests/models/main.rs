@@ -5,6 +5,7 @@
 
 mod answers;
 mod bcas;
+mod cluster_list;
 mod courses;
 mod deaths;
 mod delivery;
