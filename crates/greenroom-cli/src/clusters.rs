@@ -38,13 +38,19 @@ enum Action {
         #[command(flatten)]
         node: NodeAddress,
     },
-    /// Take a drained cluster out of the list, or one that was added and never came
+    /// Take a drained cluster out of the list, or one that was added and never came; with --lost, clusters that are gone for good
     Remove {
-        /// Its name
-        name: String,
-        /// It is gone for good, with all that it owned: I vouch that none of its nodes runs, and what it owned is activated elsewhere
+        /// Its name; with --lost, the names of all that are lost together
+        #[arg(required = true)]
+        names: Vec<String>,
+        /// They are gone for good. The removal is in force once a majority of the clusters has acknowledged it, and `geo.lost_after` later
+        /// what they owned is activated elsewhere
         #[arg(long)]
         lost: bool,
+        /// I vouch that no node of them runs: they have no votes, and what they owned is activated elsewhere at once. If one does run,
+        /// actors are active twice
+        #[arg(long, requires = "lost")]
+        vouch: bool,
         #[command(flatten)]
         node: NodeAddress,
     },
@@ -66,8 +72,15 @@ pub(crate) fn run(command: &ClustersCommand) -> Result<(), String> {
         Action::Status(show) => status(show),
         Action::Add { name, gateways, node } => change(node, &["-", "clusters", "add", name, &gateways.join(",")]),
         Action::Drain { name, node } => change(node, &["-", "clusters", "drain", name]),
-        Action::Remove { name, lost, node } => {
-            change(node, &["-", "clusters", if *lost { "remove-lost" } else { "remove" }, name])
+        Action::Remove { names, lost: false, node, .. } => match &names[..] {
+            [name] => change(node, &["-", "clusters", "remove", name]),
+            _ => Err("several clusters are removed together only with --lost; drain and remove one after the other"
+                .to_owned()),
+        },
+        Action::Remove { names, vouch, node, .. } => {
+            let how = if *vouch { "remove-vouched" } else { "remove-lost" };
+            let path: Vec<&str> = ["-", "clusters", how].into_iter().chain(names.iter().map(String::as_str)).collect();
+            change(node, &path)
         }
     }
 }
@@ -101,7 +114,10 @@ fn status(show: &Show) -> Result<(), String> {
         println!("{answer}");
         return Ok(());
     }
-    println!("list {}", answer["epoch"]);
+    println!("list {}{}", answer["epoch"], if answer["in_force"] == true { ", in force" } else { "" });
+    if let Some(waits_for) = answer["waits_for"].as_str() {
+        println!("{waits_for}");
+    }
     for cluster in clusters(&answer) {
         let trip = cluster["round_trip_ms"].as_f64().map_or_else(String::new, |trip| format!(", {trip:.1} ms away"));
         let answers = match (cluster["own"] == true, cluster["answers"] == true) {
@@ -123,9 +139,14 @@ fn status(show: &Show) -> Result<(), String> {
     }
     if answer["fenced"] == true {
         println!(
-            "no other cluster answers for so long that this one may be taken for lost: pessimistic actors are refused here"
+            "this cluster is not confirmed, and may be taken for lost: pessimistic actors are refused here until a majority of the list answers"
         );
     }
+    let members =
+        clusters(&answer).iter().filter(|cluster| cluster["joining"] != true && cluster["lost"] != true).count();
+    let confirmed: Vec<&str> =
+        answer["confirmed_by"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+    println!("confirmed by {} of {members} clusters: {}", confirmed.len(), confirmed.join(", "));
     if let Some(trouble) = answer["list_trouble"].as_str() {
         println!("{trouble}");
     }
@@ -157,7 +178,10 @@ fn change(node: &NodeAddress, path: &[&str]) -> Result<(), String> {
         return Err(described(answer.status, &answer.body));
     }
     let answer: Value = serde_json::from_str(&answer.body).map_err(|error| error.to_string())?;
-    println!("list {} is in force here, and spreads", answer["epoch"]);
+    match answer["waits_for"].as_str() {
+        None => println!("list {} is in force, and spreads", answer["epoch"]),
+        Some(waits_for) => println!("list {} is made, and spreads; {waits_for}", answer["epoch"]),
+    }
     Ok(())
 }
 

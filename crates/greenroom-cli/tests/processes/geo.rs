@@ -236,12 +236,14 @@ fn a_cluster_that_is_gone_or_never_came_does_not_freeze_the_list() {
     eu.says("us               list 4");
     assert_eq!(us.ask("other", "node", "{}"), "us", "nobody waits for it");
     assert!(eu.clusters(&["remove", "mistyped"]).contains("list 5"));
-    us.says("list 5");
+    us.says("list 5, in force");
 
     eu.process.kill();
     us.says("does not answer");
-    let made = us.clusters(&["remove", "--lost", "eu"]);
-    assert!(made.contains("is in force"), "us stands in for the first cluster: {made}");
+    let refused = us.clusters(&["remove", "--lost", "eu"]);
+    assert!(refused.contains("1 of 2 clusters would acknowledge the removal (us)"), "{refused}");
+    let made = us.clusters(&["remove", "--lost", "--vouch", "eu"]);
+    assert!(made.contains("list "), "us stands in for the first cluster: {made}");
     assert_eq!(us.ask("frozen", "node", "{}"), "us", "what was lost with eu goes on");
     assert!(!us.clusters(&["list"]).contains("eu "));
 }

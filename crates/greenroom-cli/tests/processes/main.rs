@@ -21,6 +21,7 @@ mod postgres;
 mod recovery;
 mod reliable;
 mod reminders;
+mod removals;
 mod rolling;
 mod score_boards;
 mod storm;

@@ -46,7 +46,8 @@ pub(super) enum Asked {
     /// Show the clusters: `GET /-/clusters`.
     Clusters,
     /// Change the list of clusters: `POST /-/clusters/add/{name}/{gateways}`, `POST /-/clusters/drain/{name}`, `POST /-/clusters/remove/{name}`.
-    /// Take one out that does not answer and never will: `POST /-/clusters/remove-lost/{name}`.
+    /// Remove clusters together that do not answer and never will: `POST /-/clusters/remove-lost/{name}/{name}…`, or
+    /// `POST /-/clusters/remove-vouched/{name}/{name}…` if the operator vouches that no node of them runs.
     ChangeClusters(ClusterChange),
     /// Look after reliable actors.
     Reliable(Reliable),

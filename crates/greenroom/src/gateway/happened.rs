@@ -90,13 +90,18 @@ fn told(change: &Asked) -> Option<(String, Subject)> {
         }
         Asked::ChangeClusters(change) => {
             let (what, cluster) = match change {
-                ClusterChange::Add(name, _) => ("is to join", name),
-                ClusterChange::Admit(name) => ("takes part", name),
-                ClusterChange::Drain(name) => ("is to give up what it has", name),
-                ClusterChange::Remove(name) => ("is to leave the list", name),
-                ClusterChange::RemoveLost(name) => ("is taken out as lost", name),
+                ClusterChange::Add(name, _) => ("is to join", name.clone()),
+                ClusterChange::Admit(name) => ("takes part", name.clone()),
+                ClusterChange::Drain(name) => ("is to give up what it has", name.clone()),
+                ClusterChange::Remove(name) => ("is to leave the list", name.clone()),
+                ClusterChange::RemoveLost { clusters, vouch: false } => ("is taken out as lost", clusters.join(", ")),
+                ClusterChange::RemoveLost { clusters, vouch: true } => {
+                    ("is taken out at once: it is vouched that none of its nodes runs", clusters.join(", "))
+                }
+                ClusterChange::DropLost => ("leaves the list", "that is lost".to_owned()),
             };
-            (format!("cluster {cluster} {what}"), Subject::cluster(cluster))
+            let subject = Subject::cluster(&cluster);
+            (format!("cluster {cluster} {what}"), subject)
         }
         Asked::Reliable(Reliable::Retry { partition, slot }) => {
             (format!("message {slot} of partition {partition}, which was parked, is tried again"), Subject::default())

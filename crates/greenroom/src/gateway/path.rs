@@ -139,8 +139,11 @@ impl Path {
             ["-", "clusters", "remove", name] => {
                 Path::Admin(Asked::ChangeClusters(ClusterChange::Remove(decode(name)?)))
             }
-            ["-", "clusters", "remove-lost", name] => {
-                Path::Admin(Asked::ChangeClusters(ClusterChange::RemoveLost(decode(name)?)))
+            ["-", "clusters", how @ ("remove-lost" | "remove-vouched"), first, ref others @ ..] => {
+                let names = [first].into_iter().chain(others.iter().copied());
+                let clusters = names.map(decode).collect::<Result<_, _>>()?;
+                let vouch = how == "remove-vouched";
+                Path::Admin(Asked::ChangeClusters(ClusterChange::RemoveLost { clusters, vouch }))
             }
             ["-", "reminders"] => Path::Admin(Asked::Reminders { of: None }),
             ["-", "reminders", kind, key] => Path::Admin(Asked::Reminders { of: Some((decode(kind)?, decode(key)?)) }),

@@ -1,13 +1,15 @@
 //! Changes of the list of clusters, one step at a time (G3 of GSI).
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use greenroom_protocols::gsi::{Acknowledged, Change, ChangeRefused, ClusterId, ConfigEpoch};
+use greenroom_protocols::cluster_list::{ListStep, ListVotes, StepRefused};
+use greenroom_protocols::gsi::{Change, ChangeRefused, ConfigEpoch};
 
-use super::clusters::id_of;
+use super::clusters::{ListedBefore, id_of};
 use super::config::GeoCluster;
 use super::listing::Unwritten;
+use super::term::OVERTAKEN;
 use super::{Clusters, Geo};
 use crate::here::Here;
 
@@ -23,9 +25,17 @@ pub enum ClusterChange {
     Drain(String),
     /// A drained cluster leaves, or one that was added and never came.
     Remove(String),
-    /// A cluster is taken out that will never answer again. Nodes drop it by themselves once what it owns, should it live, has run out
-    /// ([`GeoConfig::lost_after`](field@crate::GeoConfig::lost_after)); from then on that is activated elsewhere.
-    RemoveLost(String),
+    /// Clusters are removed together that will never answer again. The list that removes them is in force once a majority of the members of
+    /// the list before it works by it. Nodes drop them by themselves [`GeoConfig::lost_after`](field@crate::GeoConfig::lost_after) later: by then
+    /// they have given up what must be single, should they live, and that is activated elsewhere.
+    RemoveLost {
+        /// The clusters.
+        clusters: Vec<String>,
+        /// True if the operator vouches that no node of them runs. They have no votes then, and are dropped at once.
+        vouch: bool,
+    },
+    /// Clusters that are lost leave the list. Nodes make this change by themselves, once what they own has run out.
+    DropLost,
 }
 
 /// Why the list of clusters was not changed.
@@ -56,30 +66,20 @@ impl Geo {
         let Some(listing) = &self.listing else {
             let stands_in = self.makes_changes(node)?;
             let list = self.clusters();
-            let mut next = self.changed(node, &list, wish)?;
-            next.epoch = list.configuration().number_after(self.me(), stands_in).0;
-            self.adopt(node, next);
-            return Ok(());
+            let number = list.configuration().number_after(self.me(), stands_in);
+            let next = self.changed(node, &list, wish, number)?;
+            return self.accept_own(node, next).await.map_err(ClustersUnchanged::Refused);
         };
         let stored = listing.read().await.map_err(ClustersUnchanged::Refused)?;
         let version = stored.as_ref().map(|(_, version)| version.clone());
-        let list = match stored {
-            Some((list, _)) if list.epoch > self.clusters().epoch => {
-                self.adopt(node, list.clone());
-                Arc::new(list)
-            }
-            _ => self.clusters(),
-        };
-        let next = self.changed(node, &list, wish)?;
+        if let Some((list, _)) = stored.filter(|(list, _)| list.epoch > self.clusters().epoch) {
+            self.accept_own(node, list).await.map_err(ClustersUnchanged::Refused)?;
+        }
+        let list = self.clusters();
+        let next = self.changed(node, &list, wish, ConfigEpoch(list.epoch + 1))?;
         match listing.write(&next, version.as_ref()).await {
-            Ok(()) => {
-                self.adopt(node, next);
-                Ok(())
-            }
-            Err(Unwritten::Overtaken) => Err(ClustersUnchanged::Refused(
-                "another change was made at the same time; see `greenroom clusters status`, and try again if it is still wanted"
-                    .to_owned(),
-            )),
+            Ok(()) => self.accept_own(node, next).await.map_err(ClustersUnchanged::Refused),
+            Err(Unwritten::Overtaken) => Err(ClustersUnchanged::Refused(OVERTAKEN.to_owned())),
             Err(Unwritten::Failed(why)) => Err(ClustersUnchanged::Refused(why)),
         }
     }
@@ -90,28 +90,15 @@ impl Geo {
         if list.joining.is_empty() && list.lost.is_empty() || self.makes_changes(node).is_err() {
             return;
         }
-        let (configuration, acknowledged) = (list.configuration(), self.known_of(node, &list));
+        let (configuration, acknowledged) = (list.configuration(), self.acknowledged(node));
         let admitted = configuration.admissible(&acknowledged).find_map(|cluster| list.name(cluster));
-        let dropped =
-            list.lost.iter().find(|name| configuration.change(Change::Drop(id_of(name)), &acknowledged).is_ok());
         let admitted = admitted.map(|name| ClusterChange::Admit(name.to_owned()));
-        let next = admitted.or_else(|| dropped.map(|name| ClusterChange::Remove(name.clone())));
+        let next = admitted.or_else(|| self.due_step().map(|_| ClusterChange::DropLost));
         if let Some(change) = next
             && let Err(why) = self.change(node, &change).await
         {
             tracing::debug!(?change, %why, "a change of the list of clusters is not finished yet");
         }
-    }
-
-    /// What clusters have acknowledged, and for those that are lost what is known without their word.
-    fn known_of(&self, node: &Here, list: &Clusters) -> BTreeMap<ClusterId, Acknowledged> {
-        let mut all = self.acknowledged(node);
-        if !list.lost.is_empty() {
-            let empty = self.has_run_out(node, list);
-            let said = Acknowledged { epoch: ConfigEpoch(list.epoch), empty };
-            all.extend(list.lost.iter().map(|name| (id_of(name), said)));
-        }
-        all
     }
 
     /// Without a store only one node makes changes, so that they follow each other: one of the first cluster that answers. Whether
@@ -131,57 +118,106 @@ impl Geo {
         Err(ClustersUnchanged::Elsewhere { cluster: first.to_owned(), node: own.unwrap_or_else(|| "any".to_owned()) })
     }
 
-    /// The list after a change.
-    fn changed(&self, node: &Here, list: &Clusters, wish: &ClusterChange) -> Result<Clusters, ClustersUnchanged> {
-        let (name, change) = match wish {
-            ClusterChange::Add(name, _) => (name, Change::Add(id_of(name))),
-            ClusterChange::Admit(name) => (name, Change::Admit(id_of(name))),
-            ClusterChange::Drain(name) => (name, Change::Drain(id_of(name))),
-            ClusterChange::Remove(name) => (name, Change::Drop(id_of(name))),
-            ClusterChange::RemoveLost(name) => (name, Change::Lose(id_of(name))),
+    /// The list after a change, with the number `number`.
+    fn changed(
+        &self,
+        node: &Here,
+        list: &Clusters,
+        wish: &ClusterChange,
+        number: ConfigEpoch,
+    ) -> Result<Clusters, ClustersUnchanged> {
+        let (named, step) = match wish {
+            ClusterChange::Add(name, _) => (name.as_str(), ListStep::Change(Change::Add(id_of(name)))),
+            ClusterChange::Admit(name) => (name.as_str(), ListStep::Change(Change::Admit(id_of(name)))),
+            ClusterChange::Drain(name) => (name.as_str(), ListStep::Change(Change::Drain(id_of(name)))),
+            ClusterChange::Remove(name) => (name.as_str(), ListStep::Change(Change::Drop(id_of(name)))),
+            ClusterChange::RemoveLost { clusters, vouch } => {
+                self.check_lost(list, clusters).map_err(ClustersUnchanged::Refused)?;
+                let ids = clusters.iter().map(|name| id_of(name)).collect();
+                ("", if *vouch { ListStep::Vouch(ids) } else { ListStep::Lose(ids) })
+            }
+            ClusterChange::DropLost => ("", ListStep::DropLost),
         };
-        if matches!(wish, ClusterChange::RemoveLost(_))
-            && !self.silent().contains(&id_of(name))
-            && list.clusters.contains_key(name)
-        {
-            return Err(ClustersUnchanged::Refused(format!(
-                "cluster {name:?} is not lost: it answers; drain it and remove it then, or stop its nodes"
-            )));
+        let changed = self.term.keeper().step(&step, number, &self.acknowledged(node), &self.silent());
+        let changed = changed.map_err(|refused| ClustersUnchanged::Refused(not_taken(list, named, &refused)))?;
+        let mut next = Clusters { epoch: changed.number().0, vouched: BTreeSet::new(), ..list.clone() };
+        if let ClusterChange::Add(name, gateways) = wish {
+            next.clusters.insert(name.clone(), GeoCluster::at(gateways));
         }
-        let changed = list.configuration().change(change, &self.known_of(node, list));
-        let changed = changed.map_err(|refused| ClustersUnchanged::Refused(explained(list, name, &refused)))?;
-        let mut next = Clusters { epoch: changed.epoch.0, ..list.clone() };
-        match wish {
-            ClusterChange::Add(name, gateways) => {
-                next.clusters.insert(name.clone(), GeoCluster { draining: true, ..GeoCluster::at(gateways) });
-                next.joining.insert(name.clone());
-            }
-            ClusterChange::Admit(name) => {
-                if let Some(cluster) = next.clusters.get_mut(name) {
-                    cluster.draining = false;
-                }
-                next.joining.remove(name);
-            }
-            ClusterChange::Drain(name) => {
-                if let Some(cluster) = next.clusters.get_mut(name) {
-                    cluster.draining = true;
-                }
-            }
-            ClusterChange::RemoveLost(name) if changed.standing(id_of(name)).is_some() => {
-                if let Some(cluster) = next.clusters.get_mut(name) {
-                    cluster.draining = true;
-                }
-                next.lost.insert(name.clone());
-            }
-            ClusterChange::Remove(name) | ClusterChange::RemoveLost(name) => {
-                next.clusters.remove(name);
-                next.joining.remove(name);
-                next.lost.remove(name);
-            }
+        if let ClusterChange::RemoveLost { clusters, vouch: true } = wish {
+            next.vouched = clusters.iter().cloned().collect();
         }
+        next.before = changed.before.as_ref().map(|before| ListedBefore {
+            epoch: before.number.0,
+            voters: list.names(before.voters.iter().copied()).into_iter().collect(),
+        });
+        next.stand(&changed.configuration);
         next.check().map_err(ClustersUnchanged::Refused)?;
         Ok(next)
     }
+
+    /// Refuses to remove as lost what answers, or is not listed.
+    fn check_lost(&self, list: &Clusters, clusters: &[String]) -> Result<(), String> {
+        let silent = self.silent();
+        for name in clusters {
+            if !list.clusters.contains_key(name) {
+                return Err(format!("cluster {name:?} is not in the list; see `greenroom clusters list`"));
+            }
+            if name == self.name() {
+                return Err(format!("cluster {name:?} is this one; ask at a node of another cluster"));
+            }
+            if !silent.contains(&id_of(name)) && list.is_member(name) {
+                return Err(format!(
+                    "cluster {name:?} is not lost: it answers; drain it and remove it then, or stop its nodes"
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// Tells which clusters a list waits for that is not in force.
+    pub(super) fn waits_for(&self) -> Option<String> {
+        let keeper = self.term.keeper();
+        let (in_force, number, votes) = (keeper.is_in_force(), keeper.list().number().0, keeper.votes());
+        drop(keeper);
+        (!in_force).then(|| not_in_force(&self.clusters(), number, &votes))
+    }
+}
+
+/// The refusal of a step, with names in place of numbers.
+fn not_taken(list: &Clusters, name: &str, refused: &StepRefused) -> String {
+    match refused {
+        StepRefused::Change(refused) => explained(list, name, refused),
+        StepRefused::NotInForce { number, votes } => not_in_force(list, *number, votes),
+        StepRefused::TooFew(votes) => {
+            let (answering, missing) = (list.names(votes.given.iter().copied()), list.names(votes.missing()));
+            format!(
+                "{} of {} clusters would acknowledge the removal ({}), and {} must; wait until more of them answer, or if no node of {} \
+                 runs, `greenroom clusters remove --lost --vouch {}`",
+                answering.len(),
+                votes.voters.len(),
+                answering.join(", "),
+                votes.needed(),
+                missing.join(", "),
+                missing.join(" ")
+            )
+        }
+        other => other.to_string(),
+    }
+}
+
+fn not_in_force(list: &Clusters, number: u64, votes: &ListVotes) -> String {
+    let (given, missing) = (list.names(votes.given.iter().copied()), list.names(votes.missing()));
+    format!(
+        "list {number} is not in force: {} of {} clusters of the list before it have acknowledged it ({}), and {} must; wait for {}, or if \
+         none of their nodes runs, `greenroom clusters remove --lost --vouch {}`",
+        given.len(),
+        votes.voters.len(),
+        given.join(", "),
+        votes.needed(),
+        missing.join(" or "),
+        missing.join(" ")
+    )
 }
 
 /// The machine's refusal, with names in place of numbers.

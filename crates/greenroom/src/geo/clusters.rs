@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use greenroom_protocols::cluster_list::{ClusterList, ListBefore};
 use greenroom_protocols::gsi::{ClusterId, ConfigEpoch, Configuration, Standing};
 use serde::{Deserialize, Serialize};
 
@@ -19,6 +20,20 @@ pub(crate) struct Clusters {
     /// they own is nobody else's.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub(crate) lost: BTreeSet<String>,
+    /// The list that this one follows, unless operators gave it in files. Nodes of earlier versions leave it out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) before: Option<ListedBefore>,
+    /// The clusters that this list removes as an operator vouches that none of their nodes runs.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub(crate) vouched: BTreeSet<String>,
+}
+
+/// The list that another one follows, as nodes spread it.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct ListedBefore {
+    pub(crate) epoch: u64,
+    /// The clusters of which a majority brings the later list into force.
+    pub(crate) voters: BTreeSet<String>,
 }
 
 impl Clusters {
@@ -54,6 +69,10 @@ impl Clusters {
         }
         let mut ids: BTreeMap<ClusterId, &str> = BTreeMap::new();
         let mut doors: BTreeMap<&str, &str> = BTreeMap::new();
+        let voters = self.before.as_ref().map_or(0, |before| before.voters.len());
+        if voters.max(self.vouched.len()) > CLUSTERS_MAX {
+            return Err(format!("it follows a list of more than the {CLUSTERS_MAX} clusters that there may be"));
+        }
         for (name, cluster) in &self.clusters {
             if name.is_empty() || name.len() > NAME_LEN_MAX {
                 return Err(format!("a cluster's name has 1 to {NAME_LEN_MAX} bytes, which {name:?} has not"));
@@ -87,6 +106,47 @@ impl Clusters {
         };
         let clusters = self.clusters.iter().map(|(name, cluster)| (id_of(name), standing(name, cluster))).collect();
         Configuration { epoch: ConfigEpoch(self.epoch), clusters }
+    }
+
+    /// Makes the clusters stand as `configuration` says, and removes those that it does not list.
+    pub(super) fn stand(&mut self, configuration: &Configuration) {
+        let standings = |name: &String| configuration.standing(id_of(name));
+        self.clusters.retain(|name, _| standings(name).is_some());
+        for (name, cluster) in &mut self.clusters {
+            cluster.draining = standings(name) != Some(Standing::Full);
+        }
+        let all = |wanted: Standing| {
+            let names = self.clusters.keys().filter(move |name| standings(name) == Some(wanted));
+            names.cloned().collect()
+        };
+        (self.joining, self.lost) = (all(Standing::Joining), all(Standing::Lost));
+    }
+
+    /// The list as far as its majorities need it.
+    pub(crate) fn quorum(&self) -> ClusterList {
+        let configuration = self.configuration();
+        let before = match &self.before {
+            Some(before) => Some(ListBefore {
+                number: ConfigEpoch(before.epoch),
+                voters: before.voters.iter().map(|name| id_of(name)).collect(),
+            }),
+            // A node of an earlier version has made it, or passed it on: the lost clusters were members of the list before.
+            None if !self.lost.is_empty() => Some(ListBefore {
+                number: ConfigEpoch(self.epoch.saturating_sub(1)),
+                voters: configuration.members().collect(),
+            }),
+            None => None,
+        };
+        ClusterList { configuration, before }
+    }
+
+    /// The names of clusters of this list, or of the one before it.
+    pub(crate) fn names(&self, ids: impl IntoIterator<Item = ClusterId>) -> Vec<String> {
+        let voters = self.before.iter().flat_map(|before| &before.voters);
+        let known: Vec<&String> = self.clusters.keys().chain(voters).collect();
+        let find = |id: ClusterId| known.iter().find(|name| id_of(name) == id);
+        let named = |id: ClusterId| find(id).map_or_else(|| format!("number {}", id.0), |name| (*name).clone());
+        ids.into_iter().map(named).collect()
     }
 
     /// Whether a listed cluster takes part: it is not to join yet, and not lost.

@@ -25,6 +25,7 @@ pub(crate) fn start(node: &Arc<Here>, geo: &Arc<Geo>, gateway: Option<Box<dyn Li
     };
     spawn(Box::pin(tick(geo.clone(), node.clone())));
     spawn(Box::pin(spread(geo.clone(), node.clone())));
+    spawn(Box::pin(accept_lists(geo.clone(), node.clone())));
     spawn(Box::pin(adaptive::report(geo.clone(), node.clone())));
     spawn(Box::pin(wander(geo.clone(), node.clone())));
     if geo.listing.is_some() {
@@ -79,12 +80,27 @@ async fn spread(geo: Arc<Geo>, node: Arc<Here>) {
     }
 }
 
+/// Writes lists that are heard to the membership table, and works by them.
+async fn accept_lists(geo: Arc<Geo>, node: Arc<Here>) {
+    let world = node.world();
+    while !node.is_stopped() {
+        geo.accept_heard(&node).await;
+        tokio::select! {
+            biased;
+            () = geo.term.to_accept.notified() => {}
+            () = world.sleep_until(world.now() + SPREAD_EVERY) => {}
+        }
+    }
+}
+
 /// Looks at the list in its store: clusters that hear nobody else learn of changes there.
 async fn look_at_listing(geo: Arc<Geo>, node: Arc<Here>) {
     let world = node.world();
     while !node.is_stopped() {
         geo.look_at_listing(&node).await;
-        world.sleep_until(world.now() + LIST_EVERY).await;
+        let half = geo.config.lost_after() / 2;
+        let every = if half.is_zero() { LIST_EVERY } else { LIST_EVERY.min(half / 2) };
+        world.sleep_until(world.now() + every).await;
     }
 }
 

@@ -116,7 +116,12 @@ pub(crate) async fn read(geo: &Arc<Geo>, node: &Arc<Here>, from: Option<ClusterI
                         geo.told_by_cluster(node, from, news);
                     }
                 }
-                Frame::Ping(nonce) => Encoder::default().pong(&mut out, nonce),
+                Frame::Ping(nonce) => {
+                    if from.is_some() {
+                        geo.list_answer().put(&Encoder::default(), &mut out);
+                    }
+                    Encoder::default().pong(&mut out, nonce);
+                }
                 Frame::Goodbye(reason) => return Err(io::Error::other(reason.as_str().to_owned())),
                 _ => {}
             }

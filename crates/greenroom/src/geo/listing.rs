@@ -9,6 +9,7 @@ use greenroom_store::{Store, StoreError, Version, Versioned};
 use greenroom_wire::codec::{self, Codec};
 use serde::{Deserialize, Serialize};
 
+use super::clusters::ListedBefore;
 use super::config::GeoCluster;
 use super::{Clusters, Geo};
 use crate::here::Here;
@@ -21,6 +22,15 @@ pub(crate) struct Listing {
     timeout: Duration,
 }
 
+/// A list as a store has it.
+#[derive(Clone)]
+pub(super) struct Stored {
+    /// The list.
+    pub(super) list: Clusters,
+    /// True if it is known to be in force.
+    pub(super) in_force: bool,
+}
+
 /// The list as it is stored.
 #[derive(Serialize, Deserialize)]
 struct Record {
@@ -30,6 +40,12 @@ struct Record {
     joining: BTreeSet<String>,
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     lost: BTreeSet<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    before: Option<ListedBefore>,
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    vouched: BTreeSet<String>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    in_force: bool,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -59,19 +75,16 @@ impl Listing {
     pub(crate) async fn read(&self) -> Result<Option<(Clusters, Version)>, String> {
         let found = self.store.read(KEY, self.timeout).await.map_err(|error| self.failed(&error))?;
         let Some(Versioned { value, version }) = found else { return Ok(None) };
-        let record: Record = codec::decode(&value).map_err(|error| {
+        let Stored { list, .. } = decoded(&value).map_err(|error| {
             format!("what store {:?} has under {KEY:?} is no list of clusters ({error}); put it right there", self.name)
         })?;
-        let cluster = |listed: Listed| GeoCluster { gateways: listed.gateways, draining: listed.draining };
-        let clusters = record.clusters.into_iter().map(|(name, listed)| (name, cluster(listed))).collect();
-        let list = Clusters { epoch: record.epoch, clusters, joining: record.joining, lost: record.lost };
         list.check().map_err(|why| format!("the list of clusters in store {:?} cannot be used: {why}", self.name))?;
         Ok(Some((list, version)))
     }
 
     /// Puts a list in the place of the one that has this version, or where none is.
     pub(super) async fn write(&self, list: &Clusters, expected: Option<&Version>) -> Result<(), Unwritten> {
-        let value = encoded(list).map_err(Unwritten::Failed)?;
+        let value = encoded(list, false).map_err(Unwritten::Failed)?;
         let written = match expected {
             None => self.store.create(KEY, value, self.timeout).await,
             Some(version) => self.store.replace(KEY, value, version, self.timeout).await,
@@ -132,9 +145,9 @@ impl Geo {
                 match &stored {
                     Some((list, _)) if list.epoch >= own.epoch => {
                         if list.clusters.contains_key(self.name()) && !list.lost.contains(self.name()) {
-                            self.confirmed(asked);
+                            self.read_listing(node, asked, list.epoch);
                         }
-                        self.adopt(node, list.clone());
+                        self.hear(node, list.clone(), false);
                         None
                     }
                     // Whoever was faster has put the same there, or a newer one.
@@ -154,13 +167,31 @@ impl Geo {
     }
 }
 
-fn encoded(list: &Clusters) -> Result<Bytes, String> {
+/// A list as it is stored.
+///
+/// # Errors
+/// It cannot be written.
+pub(super) fn encoded(list: &Clusters, in_force: bool) -> Result<Bytes, String> {
     let listed = |cluster: &GeoCluster| Listed { gateways: cluster.gateways.clone(), draining: cluster.draining };
     let clusters = list.clusters.iter().map(|(name, cluster)| (name.clone(), listed(cluster))).collect();
     let mut out = BytesMut::new();
-    let record = Record { epoch: list.epoch, clusters, joining: list.joining.clone(), lost: list.lost.clone() };
+    let (joining, lost) = (list.joining.clone(), list.lost.clone());
+    let (before, vouched) = (list.before.clone(), list.vouched.clone());
+    let record = Record { epoch: list.epoch, clusters, joining, lost, before, vouched, in_force };
     codec::encode(Codec::Json, FORMAT_VERSION, &record, &mut out).map_err(|error| error.to_string())?;
     Ok(out.freeze())
+}
+
+/// A list that is stored.
+///
+/// # Errors
+/// The value is none.
+pub(super) fn decoded(value: &Bytes) -> Result<Stored, String> {
+    let record: Record = codec::decode(value).map_err(|error| error.to_string())?;
+    let cluster = |listed: Listed| GeoCluster { gateways: listed.gateways, draining: listed.draining };
+    let clusters = record.clusters.into_iter().map(|(name, listed)| (name, cluster(listed))).collect();
+    let Record { epoch, joining, lost, before, vouched, in_force, .. } = record;
+    Ok(Stored { list: Clusters { epoch, clusters, joining, lost, before, vouched }, in_force })
 }
 
 /// Where the list is in its store.
@@ -179,13 +210,25 @@ mod tests {
         let list = Clusters { epoch: 7, clusters, ..Clusters::default() };
         let golden =
             b"\x02\x01{\"epoch\":7,\"clusters\":{\"eu\":{\"gateways\":[\"eu.example:7300\"],\"draining\":true}}}";
-        assert_eq!(encoded(&list).unwrap(), Bytes::from_static(golden));
+        assert_eq!(encoded(&list, false).unwrap(), Bytes::from_static(golden));
         let list = Clusters { joining: BTreeSet::from(["eu".to_owned()]), ..list };
         let golden = b"\x02\x01{\"epoch\":7,\"clusters\":{\"eu\":{\"gateways\":[\"eu.example:7300\"],\"draining\":true}},\"joining\":[\"eu\"]}";
-        assert_eq!(encoded(&list).unwrap(), Bytes::from_static(golden));
+        assert_eq!(encoded(&list, false).unwrap(), Bytes::from_static(golden));
         let list = Clusters { joining: BTreeSet::new(), lost: BTreeSet::from(["eu".to_owned()]), ..list };
         let golden = b"\x02\x01{\"epoch\":7,\"clusters\":{\"eu\":{\"gateways\":[\"eu.example:7300\"],\"draining\":true}},\"lost\":[\"eu\"]}";
-        assert_eq!(encoded(&list).unwrap(), Bytes::from_static(golden));
+        assert_eq!(encoded(&list, false).unwrap(), Bytes::from_static(golden));
+        let before = ListedBefore { epoch: 6, voters: BTreeSet::from(["eu".to_owned()]) };
+        let list = Clusters {
+            before: Some(before),
+            vouched: BTreeSet::from(["us".to_owned()]),
+            lost: BTreeSet::new(),
+            ..list
+        };
+        let golden = b"\x02\x01{\"epoch\":7,\"clusters\":{\"eu\":{\"gateways\":[\"eu.example:7300\"],\"draining\":true}},\"before\":{\"epoch\":6,\"voters\":[\"eu\"]},\"vouched\":[\"us\"],\"in_force\":true}";
+        let written = encoded(&list, true).unwrap();
+        assert_eq!(written, Bytes::from_static(golden));
+        let read = decoded(&written).expect("it is one");
+        assert_eq!((read.list, read.in_force), (list, true));
         let newer = br#"{"epoch":8,"clusters":{"eu":{"gateways":[],"weight":3}},"by":"ada"}"#;
         let read: Record = codec::decode(&[b"\x02\x02", &newer[..]].concat()).expect("what is new is skipped");
         assert_eq!((read.epoch, read.clusters["eu"].draining), (8, false));

@@ -15,7 +15,7 @@ use tokio::io::AsyncReadExt;
 use tokio::sync::mpsc;
 
 use super::Geo;
-use super::word::News;
+use super::word::{ANSWER_CHANNEL, ListAnswer, News};
 use crate::here::Here;
 use crate::here::parts::Met;
 use crate::net::{Answered, OPEN_TIMEOUT, dial, dial_node, say, within};
@@ -170,6 +170,7 @@ impl Mesh {
         let encoder = Encoder::default();
         let mut batch = BytesMut::new();
         let mut asked: Option<Timestamp> = None;
+        let mut answer: Option<ListAnswer> = None;
         let mut look_at = world.now();
         loop {
             tokio::select! {
@@ -187,10 +188,13 @@ impl Mesh {
                     }
                     while let Some(frame) = decoder.decode(&mut input).map_err(io::Error::other)? {
                         match frame {
+                            Frame::Control(control) if control.channel == ANSWER_CHANNEL => {
+                                answer = ListAnswer::decode(&control.payload);
+                            }
                             Frame::Pong(_) => {
-                                let asked = asked.take();
-                                if let (Some(asked), Peer::Cluster(_)) = (asked, to) {
-                                    geo.confirmed(asked);
+                                let (asked, by) = (asked.take(), answer.take());
+                                if let (Some(asked), Peer::Cluster(cluster)) = (asked, to) {
+                                    geo.answered(node, cluster, asked, by);
                                 }
                                 let trip = asked.map(|asked| world.now().since(asked));
                                 if let (Some(trip), Peer::Cluster(cluster)) = (trip, to) {

@@ -6,6 +6,7 @@
 //! cluster hands it to the node that owns the range there. Nodes of a cluster that is alone have none of this.
 
 mod abroad;
+mod accepted;
 pub(crate) mod adaptive;
 mod border;
 mod changes;
@@ -49,6 +50,7 @@ use greenroom_world::{BoxFuture, Timestamp, World};
 use tokio::sync::Notify;
 
 use self::adaptive::Modes;
+pub(crate) use self::accepted::AcceptedList;
 pub use self::adaptive::{Adaptive, GeoAdaptive};
 pub use self::changes::{ClusterChange, ClustersUnchanged};
 pub(crate) use self::clusters::Clusters;
@@ -162,7 +164,8 @@ impl Geo {
     pub(crate) fn new(
         config: &GeoConfig,
         name: &str,
-        (clusters, listing, links): (Clusters, Option<Listing>, Option<Links>),
+        (clusters, in_force, listing, links): (Clusters, bool, Option<Listing>, Option<Links>),
+        accepted: AcceptedList,
         world: Arc<dyn World>,
         shards: Vec<ShardPort>,
         orders: Orders,
@@ -170,6 +173,7 @@ impl Geo {
         let me = clusters::id_of(name);
         // Nothing is carried to who was never heard.
         let silent = clusters.configuration().clusters.into_keys().filter(|id| *id != me).collect();
+        let term = Term::new(me, &clusters, in_force, accepted, config.lost_after(), world.now());
         Arc::new(Self {
             me,
             name: name.to_owned(),
@@ -189,7 +193,7 @@ impl Geo {
             modes: Modes::default(),
             clocks: Mutex::default(),
             list_changed: Notify::new(),
-            term: Term::new(world.now()),
+            term,
             // What this cluster has forgotten goes on being answered: no number is one of then.
             next_call: AtomicU64::new(world.random()),
             world,

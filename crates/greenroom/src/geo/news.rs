@@ -57,6 +57,7 @@ impl News {
             heard,
             wall_s: geo.world.wall().as_secs(),
             lost_after_ms: u64::try_from(geo.config.lost_after().as_millis()).unwrap_or(u64::MAX),
+            in_force: geo.is_in_force(),
         }
     }
 
@@ -138,7 +139,8 @@ impl Geo {
             let word = Word { acknowledged: news.cluster, home: news.cluster_home, view: 0 };
             self.progress.0.lock().unwrap_or_else(PoisonError::into_inner).clusters.insert(from, word);
         }
-        self.adopt(node, news.list);
+        self.hear(node, news.list, news.in_force);
+        self.look_at_votes(node);
         self.settle(node);
     }
 
@@ -175,32 +177,27 @@ impl Geo {
                 }
             }
         }
-        self.adopt(node, news.list);
+        self.hear(node, news.list, news.in_force);
+        self.look_at_votes(node);
         self.settle(node);
     }
 
-    /// Works by `list` from now on, if it is newer; whether it is.
-    pub(crate) fn adopt(self: &Arc<Self>, node: &Here, list: Clusters) -> bool {
+    /// Works by `list` from now on: it is newer than the one before, and in the membership table.
+    pub(super) fn work_by(self: &Arc<Self>, node: &Here, list: Clusters) {
         let known = self.clusters();
-        if list.epoch < known.epoch || *known == list {
-            return false;
-        }
-        if list.epoch == known.epoch {
-            tracing::error!(
-                epoch = list.epoch,
-                "two different lists of clusters have the same number; give one of them a higher one"
-            );
-            return false;
-        }
-        if let Err(why) = list.check() {
-            tracing::error!(epoch = list.epoch, why, "a list of clusters cannot be used");
-            return false;
-        }
         let configuration = list.configuration();
         for cluster in configuration.clusters.keys().filter(|id| known.name(**id).is_none()) {
             self.note_silent(*cluster, true);
         }
-        tracing::info!(epoch = list.epoch, clusters = list.clusters.len(), "a new list of clusters is in force");
+        tracing::info!(epoch = list.epoch, clusters = list.clusters.len(), "this node works by a new list of clusters");
+        if !list.vouched.is_empty() {
+            let removed: Vec<&str> = list.vouched.iter().map(String::as_str).collect();
+            tracing::warn!(
+                epoch = list.epoch,
+                removed = removed.join(", "),
+                "an operator has vouched that no node of these clusters runs: their ownerships are free at once"
+            );
+        }
         node.happened(Happened::ClustersChanged { epoch: list.epoch, clusters: list.clusters.len() });
         *self.clusters.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(list);
         if let Some(mesh) = self.mesh.get() {
@@ -214,7 +211,6 @@ impl Geo {
         }
         node.versioned().post().look_around();
         self.list_changed.notify_one();
-        true
     }
 }
 

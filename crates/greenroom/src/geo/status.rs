@@ -74,11 +74,17 @@ pub struct ClusterStatus {
 pub struct MultiCluster {
     /// The number of the list that the node works by.
     pub epoch: u64,
+    /// Whether it is in force: a majority of the members of the list before it works by it.
+    pub in_force: bool,
+    /// Which acknowledgements a list waits for that is not in force.
+    pub waits_for: Option<String>,
+    /// The members of the list whose answers confirm this cluster, itself among them. A majority must, or it is fenced.
+    pub confirmed_by: Vec<String>,
     /// The clusters of the list.
     pub clusters: Vec<ClusterStatus>,
     /// Why the list in its store is not looked at.
     pub list_trouble: Option<String>,
-    /// Whether this cluster may be taken for lost, as no other one answers: pessimistic actors are refused.
+    /// Whether this cluster may be taken for lost, as no majority confirms it: pessimistic actors are refused.
     pub fenced: bool,
     /// Kinds whose actors this cluster activates without a question where they are at home in it.
     pub leases: Vec<String>,
@@ -135,8 +141,12 @@ impl Geo {
         let list_trouble = self.listing_trouble.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let (leases, counts) = (self.leases(), self.counts().now());
         let (fenced, lost_of) = (self.is_fenced(), self.counts().lost_of());
+        let confirmed = self.term.keeper().confirmations(self.world.now());
         MultiCluster {
             epoch: list.epoch,
+            in_force: self.is_in_force(),
+            waits_for: self.waits_for(),
+            confirmed_by: list.names(confirmed.given),
             clusters: clusters.collect(),
             list_trouble,
             fenced,

@@ -2,7 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use bytes::BytesMut;
 use greenroom_protocols::gsi::{Acknowledged, ClusterId};
+use greenroom_wire::Encoder;
+use greenroom_wire::codec::{self, Codec};
 use serde::{Deserialize, Serialize};
 
 use super::clusters::Clusters;
@@ -34,6 +37,33 @@ pub(crate) struct News {
     /// After what time its cluster may be taken for lost, in ms; 0 for never, or if it does not say.
     #[serde(default)]
     pub(super) lost_after_ms: u64,
+    /// True if the sender knows that its list is in force.
+    #[serde(default)]
+    pub(super) in_force: bool,
+}
+
+/// The list that a node works by, as it says with each answer to another cluster.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct ListAnswer {
+    /// Its number.
+    pub(super) epoch: u64,
+    /// The number of the list before it; 0 if there is none.
+    pub(super) base: u64,
+}
+
+impl ListAnswer {
+    pub(super) fn put(&self, encoder: &Encoder, batch: &mut BytesMut) {
+        let written = encoder
+            .control(batch, ANSWER_CHANNEL, |batch| codec::encode(Codec::MessagePack, FORMAT_VERSION, self, batch));
+        if let Err(error) = written {
+            tracing::error!(%error, "an answer to another cluster cannot be written");
+        }
+    }
+
+    pub(super) fn decode(payload: &[u8]) -> Option<Self> {
+        codec::decode(payload).ok()
+    }
 }
 
 /// How far a cluster or a node is.
@@ -63,3 +93,8 @@ impl AtHome {
         Self { settled: if agreed { self.settled } else { 0 }, homes: self.homes }
     }
 }
+
+/// The channel of answers on connections between clusters. Nodes of earlier versions skip it.
+pub(super) const ANSWER_CHANNEL: u8 = 2;
+/// Version of an answer.
+const FORMAT_VERSION: u8 = 1;

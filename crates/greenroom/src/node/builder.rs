@@ -433,9 +433,9 @@ impl Builder {
             membership.lease = None;
         }
         let health = Arc::new(Health::new(world.clone(), store_name));
-        let table = TableStore::new(store.store, &config.cluster, membership.store_timeout, health.clone());
+        let table = TableStore::new(store.store.clone(), &config.cluster, membership.store_timeout, health.clone());
         let (orders, order_queue) = mpsc::channel(ORDERS_LEN_MAX);
-        let (geo, gateway) = open_geo(&world, &config, &shards, &orders, &stores).await?;
+        let (geo, gateway) = open_geo(&world, &config, &shards, &orders, (&store.store, &stores)).await?;
         if let (Some(geo), Some(told)) = (&geo, &config.geo) {
             // Unless the program has links of its own.
             versioned.post().connect(Arc::new(States::new(geo.clone(), told, &config.kinds, &kinds)));

@@ -12,6 +12,7 @@ use greenroom_protocols::names::near_names;
 use greenroom_security::access::Access;
 use greenroom_security::files::NodeTls;
 use greenroom_security::link::Links;
+use greenroom_store::Store;
 use greenroom_store::url::redact;
 use greenroom_world::{Listener, World};
 
@@ -22,7 +23,7 @@ use super::security;
 use crate::actor::interface::Options;
 use crate::actor::key::{CLUSTER_LEN_MAX, KIND_LEN_MAX, check_within};
 use crate::cluster;
-use crate::geo::{Clusters, Geo, Listing, check_reliable_kinds};
+use crate::geo::{AcceptedList, Clusters, Geo, Listing, check_reliable_kinds};
 use crate::here::kinds::Kinds;
 use crate::here::stores::{StateStore, Stores, open_store};
 use crate::shard::ShardPort;
@@ -94,7 +95,7 @@ pub(super) async fn open_geo(
     config: &Config,
     shards: &[ShardPort],
     orders: &cluster::Orders,
-    stores: &Stores,
+    (table, stores): (&Arc<dyn Store>, &Stores),
 ) -> Result<(Option<Arc<Geo>>, Option<Box<dyn Listener>>)> {
     let Some(told) = &config.geo else { return Ok((None, None)) };
     let mut clusters = Clusters::given(told, &config.cluster).map_err(|reason| Error::Geo { reason })?;
@@ -106,6 +107,8 @@ pub(super) async fn open_geo(
         clusters = found.first(clusters, &config.cluster).await.map_err(|reason| Error::Geo { reason })?;
         listing = Some(found);
     }
+    let accepted = AcceptedList::new(table.clone(), &config.cluster, config.store_timeout);
+    let (clusters, in_force) = accepted.first(clusters).await.map_err(|reason| Error::Geo { reason })?;
     let links = match (&told.ca, &config.tls) {
         (None, _) => None,
         (Some(ca), Some(tls)) => Some(Links::secure(&NodeTls { ca: ca.clone(), ..tls.clone() }, &config.cluster)?),
@@ -121,8 +124,8 @@ pub(super) async fn open_geo(
             Some(world.listen(address).await.map_err(failed)?)
         }
     };
-    let geo =
-        Geo::new(told, &config.cluster, (clusters, listing, links), world.clone(), shards.to_vec(), orders.clone());
+    let list = (clusters, in_force, listing, links);
+    let geo = Geo::new(told, &config.cluster, list, accepted, world.clone(), shards.to_vec(), orders.clone());
     Ok((Some(geo), gateway))
 }
 

@@ -239,7 +239,7 @@ fn taken_for_lost(fenced: bool) -> impl Fn(u64) + Sync {
             world.cut();
             tokio::time::sleep(Duration::from_secs(5)).await;
             assert!(SafeRef::of(&eu, "safe").post("cut off").await.is_ok(), "what runs goes on");
-            while !world.change(&ClusterChange::RemoveLost("eu".to_owned())).await {
+            while !world.change(&ClusterChange::RemoveLost { clusters: vec!["eu".to_owned()], vouch: false }).await {
                 tokio::time::sleep(Duration::from_millis(300)).await;
             }
             let us = world.node("u1");

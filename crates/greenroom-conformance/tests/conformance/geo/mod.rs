@@ -6,6 +6,7 @@ mod homes;
 mod pages;
 mod reloads;
 mod remote;
+mod removals;
 mod single;
 mod state_faults;
 mod states;

@@ -55,16 +55,15 @@ pub(super) async fn change_list(sim: &Sim, world: &World, plan: Plan) {
                 sim.partition(&at, &others);
                 find(all, asia).is_none()
             };
-            until(sim, world, &[ClusterChange::RemoveLost(asia.to_owned())], gone).await;
+            until(sim, world, &[lost(asia)], gone).await;
         }
         Leaves::Lost => {
-            let lost = ClusterChange::RemoveLost(asia.to_owned());
             let gone = |all: &[ClusterStatus]| {
                 // A fault may have had it started again.
                 at.iter().for_each(|node| world.cluster(asia).stop(node));
                 find(all, asia).is_none()
             };
-            until(sim, world, &[lost], gone).await;
+            until(sim, world, &[lost(asia)], gone).await;
             for node in at {
                 world.cluster(asia).restart(node);
             }
@@ -80,6 +79,10 @@ pub(super) async fn change_list(sim: &Sim, world: &World, plan: Plan) {
 
 fn find<'a>(all: &'a [ClusterStatus], name: &str) -> Option<&'a ClusterStatus> {
     all.iter().find(|cluster| cluster.name == name)
+}
+
+fn lost(name: &str) -> ClusterChange {
+    ClusterChange::RemoveLost { clusters: vec![name.to_owned()], vouch: false }
 }
 
 fn add(name: &str, at: &[&str]) -> ClusterChange {
