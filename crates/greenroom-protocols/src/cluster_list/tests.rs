@@ -72,6 +72,7 @@ fn of_two_rival_lists_a_cluster_acknowledges_the_first() {
     let mut rival =
         a.step(&ListStep::Lose(ids(&[1, 2])), ConfigEpoch(194), &BTreeMap::new(), &ids(&[1, 2])).expect("so do these");
     let mut c = keeper(3, given(&[1, 2, 3, 4, 5]));
+    handle(&mut c, 0, Event::Tick);
     assert_eq!(handle(&mut c, 0, Event::Heard { list: one.clone(), in_force: false }), [Action::Accept(one.clone())]);
     handle(&mut c, 0, Event::Accepted(one.clone()));
     assert_eq!(handle(&mut c, 1, Event::Heard { list: rival.clone(), in_force: false }), []);
