@@ -27,8 +27,8 @@ pub(crate) fn run(all: bool) -> Result<(), String> {
     Ok(())
 }
 
-/// Pays between actors in Python and in Go, and counts in TypeScript, whose hosts and nodes are killed and frozen and whose lanes are cut, for
-/// so many seconds each.
+/// Kills and freezes hosts and nodes and cuts lanes, for so many seconds each: while actors in Python and in Go pay each other, reminders
+/// ring and messages kill their hosts, and while actors in TypeScript count.
 pub(crate) fn kills(seconds: f64) -> Result<(), String> {
     if let Some(missing) = python_is_missing().or_else(|| go_is_missing("sdk/go")).or_else(node_is_missing) {
         return Err(format!("kills of hosts need {missing}"));

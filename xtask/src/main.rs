@@ -96,7 +96,8 @@ cargo xtask kills [--minutes N] [--journal sqlite|postgres|kafka].. [--moving] [
     payments there were, and what was lost, doubled and answered otherwise: 0. --moving: counters that optimisers move to and fro
     between three nodes, one of which is killed or restarted each time some have moved: no save is lost or made twice, and
     a restart leaves no call in doubt. --hosts: reliable actors in Python and in Go, with two nodes, and persistent ones in TypeScript;
-    hosts are killed, frozen past their lease, and cut off from lanes.
+    hosts are killed, frozen past their lease, and cut off from lanes. Beside the payments clients set reminders, each of which rings,
+    and each minute a message kills every host that runs it, until it is parked.
 
 cargo xtask console
     The types of the console's modules, by TypeScript's compiler if npm has it. Then its pages in Chromium, before three real

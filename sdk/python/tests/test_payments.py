@@ -1,7 +1,8 @@
 """Money moves between reliable actors in Python and in Go, while their hosts and nodes are killed and frozen, and lanes cut: each payment
 is made once.
 
-`GREENROOM_KILL_SECONDS` says for how long; `cargo xtask kills --hosts` sets it.
+`GREENROOM_KILL_SECONDS` says for how long; `cargo xtask kills --hosts` sets it. Then clients also set reminders, each of which rings, and
+messages kill the hosts that run them, until they are parked.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from typing import Any
 
 import pytest
 from cuts import Relay
+from troubles import ATTEMPTS_MAX, Alarms, Poison, until
 
 from greenroom.testing import Program
 
@@ -38,12 +40,18 @@ MISSING = [
     if not found
 ]
 LASTING = float(os.environ.get("GREENROOM_KILL_SECONDS", "20"))
+HAS_TROUBLES = "GREENROOM_KILL_SECONDS" in os.environ
+"""True if reminders ring and messages kill their hosts beside the payments."""
 LEASE = 1.0
 """Seconds that a host may act after it last asked."""
 PURSES = 10
 """Of each language."""
 CLIENTS = 6
 PAYMENTS_MIN = 50
+POISON_EVERY = 60.0
+"""Seconds from one message that kills its hosts to the next."""
+POISONED = 9
+"""The status with which such a message ends its host."""
 HANG = 120.0
 """Far more than it takes until all answer again."""
 
@@ -57,13 +65,17 @@ class Cluster:
     commands: list[list[str]] = field(default_factory=list[list[str]])
     hosts: list[subprocess.Popen[bytes]] = field(default_factory=list[subprocess.Popen[bytes]])
     relays: list[Relay] = field(default_factory=list[Relay])
+    deaths: int = 0
+    """Hosts that messages have killed."""
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    """Held while hosts are replaced."""
     chance: Random = field(default_factory=lambda: Random(LASTING))
 
     def start(self) -> None:
         config = self.directory / "node.toml"
         at = f"sqlite:{self.directory}"
         config.write_text(
-            f'table = "{at}/table.db"\n[reliable]\njournal = "{at}/journal.db"\npartitions = 16\n[hosts]\nlease = {LEASE}\n'
+            f'table = "{at}/table.db"\nstore = "{at}/states.db"\n[reliable]\njournal = "{at}/journal.db"\npartitions = 16\n[hosts]\nlease = {LEASE}\n'
         )
         purse = str(self.directory / "purse")
         subprocess.run(["go", "-C", str(HERE / "../../go"), "build", "-o", purse, "./testdata/purse"], check=True)
@@ -86,15 +98,26 @@ class Cluster:
         self.nodes[place].restart()
 
     def kill_host(self, place: int) -> None:
-        self.hosts[place].kill()
-        self.hosts[place].wait()
-        self.hosts[place] = self._host(place)
+        with self.lock:
+            self.hosts[place].kill()
+            self.hosts[place].wait()
+            self.hosts[place] = self._host(place)
+
+    def revive(self, stopped: threading.Event) -> None:
+        """Replaces each host that ends, as a supervisor does."""
+        while not stopped.wait(0.1):
+            with self.lock:
+                for place, host in enumerate(self.hosts):
+                    if (status := host.poll()) is not None:
+                        self.deaths += status == POISONED
+                        self.hosts[place] = self._host(place)
 
     def freeze_host(self, place: int) -> None:
         """Past its lease: its actors are made anew in another host, and then it wakes."""
-        self.hosts[place].send_signal(signal.SIGSTOP)
+        host = self.hosts[place]
+        host.send_signal(signal.SIGSTOP)
         time.sleep(2.5 * LEASE)
-        self.hosts[place].send_signal(signal.SIGCONT)
+        host.send_signal(signal.SIGCONT)
 
     def stop(self) -> None:
         for host in self.hosts:
@@ -115,6 +138,8 @@ class Bank:
         self.orders = itertools.count()
         self.answered: list[str] = []
         self.repeats = 0
+        self.refusals = dict[str, str]()
+        """Why a call was last not answered, by its path."""
         self.stopped = threading.Event()
         self.failed: list[BaseException] = []
 
@@ -126,10 +151,13 @@ class Bank:
             with urllib.request.urlopen(request, timeout=10) as answer:
                 return json.loads(answer.read())
         except urllib.error.HTTPError as error:
-            # A turn that loses its host runs again: nobody hears that it has failed.
-            assert error.code != 500, error.read()
+            # A reliable turn that loses its host runs again: nobody hears that it has failed.
+            said = error.read()
+            assert error.code != 500 or "_purse/" not in path, said
+            self.refusals[path] = f"{error.code} {said!r}"
             return None
-        except OSError:
+        except OSError as error:
+            self.refusals[path] = repr(error)
             return None
 
     def insist(self, path: str, arguments: dict[str, Any], key: str | None = None) -> Any:
@@ -137,7 +165,7 @@ class Bank:
         for door in itertools.count():
             if (answer := self.call(door, path, arguments, key)) is not None:
                 return answer
-            assert time.monotonic() < until, f"{path} {arguments} is not answered"
+            assert time.monotonic() < until, f"{path} {arguments} is not answered: {self.refusals.get(path)}"
             self.repeats += 1
             time.sleep(0.05)
 
@@ -181,11 +209,16 @@ def cluster() -> Iterator[Cluster]:
 @pytest.mark.skipif(bool(MISSING) and not REQUIRED, reason=f"no {' and no '.join(MISSING)}")
 def test_each_payment_between_python_and_go_is_made_once(cluster: Cluster) -> None:
     bank, chance = Bank(cluster), Random(LASTING)
+    alarms, poison = Alarms(bank), Poison(bank)
     bank.insist("py_purse/0/look", {})
     bank.insist("go_purse/0/look", {})
     clients = [threading.Thread(target=bank.drive, args=(client,)) for client in range(CLIENTS)]
-    for client in clients:
-        client.start()
+    if HAS_TROUBLES:
+        clients.append(threading.Thread(target=alarms.drive, args=(CLIENTS,)))
+    ended = threading.Event()
+    supervisor = threading.Thread(target=cluster.revive, args=(ended,))
+    for thread in (*clients, supervisor):
+        thread.start()
     begun, done = time.monotonic(), Counter[str]()
     try:
         # Hosts of both languages are at even and at odd places.
@@ -194,23 +227,44 @@ def test_each_payment_between_python_and_go_is_made_once(cluster: Cluster) -> No
         )
         is_over = lambda: time.monotonic() - begun > LASTING and len(bank.answered) >= PAYMENTS_MIN  # noqa: E731
         while not is_over() and not bank.failed and time.monotonic() - begun < LASTING + HANG:
+            if HAS_TROUBLES and time.monotonic() - begun >= poison.sent * POISON_EVERY:
+                poison.send()
+            if HAS_TROUBLES:
+                poison.operate()
             time.sleep(chance.uniform(0.3, 1.5))
             fault = next(faults)
             fault(chance.randrange(4 if fault in (cluster.kill_host, cluster.freeze_host) else 2))
             done[fault.__name__] += 1
+        bank.stopped.set()
+        for client in clients:
+            client.join()
+        assert bank.failed == []
+        for place in range(2):
+            cluster.kill_node(place)
+
+        def is_settled() -> bool:
+            poison.operate()
+            _, paid, got = bank.books()
+            return paid == got and len(poison.seen) == poison.sent and not alarms.silent()
+
+        until(is_settled, HANG)
     finally:
         bank.stopped.set()
         for client in clients:
             client.join()
-    assert bank.failed == []
-    for place in range(2):
-        cluster.kill_node(place)
-    until = time.monotonic() + HANG
-    while (books := bank.books())[1] != books[2] and time.monotonic() < until:
-        time.sleep(0.2)
-    coins, paid, got = books
+        ended.set()
+        supervisor.join()
+    coins, paid, got = bank.books()
+    silent = alarms.silent()
     lost = [order for order in bank.answered if order not in paid or order not in got]
     doubled = [order for order, times in (paid + got).items() if times != 2]
-    print(f"{len(bank.answered)} payments, {bank.repeats} calls made again, {dict(done)}: lost {len(lost)}, doubled {len(doubled)}")
+    print(
+        f"{len(bank.answered)} payments, {bank.repeats} calls made again, {dict(done)}: lost {len(lost)}, doubled {len(doubled)}; "
+        f"{len(alarms.answered)} reminders: silent {len(silent)}; {poison.sent} messages that kill, {cluster.deaths} hosts dead of them: "
+        f"parked {len(poison.seen)}; {poison.retried} others parked and retried"
+    )
     assert (lost, doubled, coins) == ([], [], 0)
     assert paid == got and len(paid) == len(bank.answered) >= PAYMENTS_MIN
+    assert silent == [] and bool(alarms.answered) == HAS_TROUBLES
+    assert len(poison.seen) == poison.sent and bool(poison.sent) == HAS_TROUBLES
+    assert cluster.deaths <= ATTEMPTS_MAX * poison.sent
