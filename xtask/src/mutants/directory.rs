@@ -36,8 +36,8 @@ pub(super) const MUTANTS: &[Mutant] = &[
     mutant(
         "epochs do not jump with the view",
         "mod.rs",
-        "Epoch((self.0 + 1).max(version << 32))",
-        "Epoch((self.0 + 1).max(if mutated!() { 0 } else { version << 32 }))",
+        "Epoch(self.0.saturating_add(1).max(version << 32))",
+        "Epoch(self.0.saturating_add(1).max(if mutated!() { 0 } else { version << 32 }))",
     ),
     mutant(
         "an owner forgets the last epoch that a report told",

@@ -94,12 +94,6 @@ pub(super) const MUTANTS: &[Mutant] = &[
         "Seen::Before => mutated!() && agreed && self.memory.is_whole(),",
     ),
     mutant(
-        "a call that may have run is made again",
-        "carry.rs",
-        "if call.repeatable {\n                self.waiting.push(call);",
-        "if call.repeatable || mutated!() {\n                self.waiting.push(call);",
-    ),
-    mutant(
         "a call that may have run is told as refused",
         "carry.rs",
         "out.push(Action::End(id, End::Unknown));\n            unanswered",

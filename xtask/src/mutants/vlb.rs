@@ -24,8 +24,8 @@ pub(super) const MUTANTS: &[Mutant] = &[
     mutant(
         "an update after a gap is applied",
         "leader.rs",
-        "+ 1 && submission.settled_under >= epoch;",
-        "+ 1 && (submission.settled_under >= epoch || mutated!());",
+        ".saturating_add(1) && submission.settled_under >= epoch;",
+        ".saturating_add(1) && (submission.settled_under >= epoch || mutated!());",
     ),
     mutant(
         "an instance goes back to an older version",
