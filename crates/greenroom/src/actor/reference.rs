@@ -63,7 +63,8 @@ impl<I: Interface> Ref<I> {
 
     /// The actor whose `cx` it is.
     pub fn me(cx: &Cx) -> Self {
-        Self::of(cx, cx.key().clone())
+        // Also a spawned actor's: its key is the runtime's own.
+        Self::made(cx.key().clone(), Some(cx.port().clone()))
     }
 
     /// The same actor, seen from `scope`.
