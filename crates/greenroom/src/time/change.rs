@@ -11,6 +11,7 @@ use super::error::ReminderError;
 use super::rows::{self, ReminderId};
 use super::schedule::Planned;
 use crate::here::Here;
+use crate::pids::key::is_reserved;
 
 /// Brings about what is wanted of the reminder `id`, until `until`.
 pub(super) async fn change(
@@ -21,6 +22,9 @@ pub(super) async fn change(
 ) -> Result<Ended, ReminderError> {
     #[cfg(feature = "rehearsal")]
     crate::shard::rehearsal::note_lasting();
+    if matches!(want, Want::Set { .. }) && is_reserved(&id.key) {
+        return Err(invalid(id, OF_SPAWNED.to_owned()));
+    }
     let store = node.calendar().store(node).map_err(|reason| invalid(id, reason))?;
     let mut change = Change::new(want);
     let mut last = "the time was up before the store had answered".to_owned();
@@ -131,3 +135,7 @@ fn invalid(id: &ReminderId, reason: String) -> ReminderError {
 
 /// Between two tries.
 const PAUSE: Duration = Duration::from_millis(50);
+
+/// Reason for which reminders of spawned actors are refused: they would outlive their actor.
+const OF_SPAWNED: &str = "a spawned actor has no reminders, as its key ends with its activation; set a timer by `cx.after(..)`, or \
+                          a reminder of the virtual actor that spawned it";
