@@ -90,6 +90,11 @@ impl Options {
         if let (Some(Instances::Adaptive), Some((_, span))) = (options.instances, written("workers")) {
             return Err(Error::new(*span, "workers have no state to count the uses of: leave `instances` out"));
         }
+        if let (true, Some((_, span))) = (options.persistent, written("workers")) {
+            let message = "`workers` does not go with `persistent`: several activations of one actor would overwrite each \
+                           other's record; leave one of the two out";
+            return Err(Error::new(*span, message));
+        }
         if options.reliable {
             let reason = "does not go with `reliable`: the journal's partitions say where such actors are, and each turn is \
                           saved with its messages";
@@ -506,6 +511,9 @@ mod tests {
         assert!(error(quote!(instances = "adaptive", activation = "pessimistic")).contains("leave `activation` out"));
         assert!(error(quote!(instances = "adaptive", home = "lease")).contains("leave `home` out"));
         assert!(error(quote!(instances = "adaptive", workers = 2)).contains("leave `instances` out"));
+        assert!(error(quote!(persistent, workers = 2)).starts_with("`workers` does not go with `persistent`"));
+        assert!(error(quote!(reliable, workers = 2)).starts_with("`workers` does not go with `reliable`"));
+        assert!(error(quote!(reliable, persistent)).starts_with("`persistent` does not go with `reliable`"));
         assert!(error(quote!(instances = "per_cluster", activation = "pessimistic")).contains("no other cluster"));
         assert!(error(quote!(instances = "per_cluster", home = "lease")).contains("leave `home` out"));
         assert!(error(quote!(home = "eu")).contains("lease:NAME"));

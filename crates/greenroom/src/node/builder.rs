@@ -136,7 +136,28 @@ impl Builder {
     }
 
     /// Hosts actors of type `A`.
+    ///
+    /// Stateless workers have no `Stored` or `Versioned` fields, as several activations of one actor would overwrite each
+    /// other's records. The compiler refuses this:
+    ///
+    /// ```compile_fail
+    /// # use greenroom::prelude::*;
+    /// #[derive(Default, Actor)]
+    /// struct Counter { count: Stored<u64> }
+    ///
+    /// #[actor(workers = 2)]
+    /// impl Counter { pub async fn count(&self) -> u64 { *self.count } }
+    ///
+    /// greenroom::Node::builder().register::<Counter>();
+    /// ```
     pub fn register<A: Behaviour>(self) -> Self {
+        const {
+            assert!(
+                A::OPTIONS.workers == 0 || !(A::OPTIONS.persistent || A::STORED),
+                "stateless workers keep no states in stores, as several activations of one actor would overwrite each other's \
+                 records; leave `workers` out"
+            );
+        }
         self.add::<A>(Box::new(|kinds, config| {
             insert(kinds, KindEntry::<A>::new(factory::<A>(), config));
         }))
