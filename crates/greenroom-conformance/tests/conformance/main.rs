@@ -31,6 +31,7 @@ mod meters;
 mod observing;
 mod operations;
 mod overload;
+mod pairs;
 mod partitions;
 mod persistence;
 mod pids;

@@ -10,4 +10,5 @@ mod internal;
 mod kinds;
 mod life;
 mod site;
+mod sorts;
 mod streams;

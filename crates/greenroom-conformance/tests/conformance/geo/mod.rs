@@ -4,6 +4,7 @@ mod adaptive;
 mod faults;
 mod homes;
 mod pages;
+mod pairs;
 mod reloads;
 mod remote;
 mod removals;
