@@ -9,6 +9,7 @@ mod docs;
 mod files;
 mod floors;
 mod layers;
+mod pairs;
 mod protocols;
 mod reach;
 mod repeatable;

@@ -109,7 +109,7 @@ fn sorts() -> Builder {
 /// Posts to the HTTP endpoint; the status and the body of its answer.
 async fn post(node: &Node, kind: &str, key: &str, token: &str) -> (u16, String) {
     let address = node.http_address().expect("it has an HTTP endpoint");
-    let stream = TcpStream::connect(address).await.expect("it connects");
+    let stream = TcpStream::connect(&address).await.expect("it connects");
     let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await.expect("it greets");
     tokio::spawn(connection);
     let request = http::Request::post(format!("/{kind}/{key}/add")).header("host", address.to_string());
