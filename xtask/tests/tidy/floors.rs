@@ -40,6 +40,7 @@ const MODULES: &[(&str, &str)] = &[
     ("geo/adaptive/report", "face"),
     ("geo/clusters", "face"),
     ("geo/config", "face"),
+    ("geo/reliable_kinds", "core"),
     ("geo/word", "face"),
     ("here", "core"),
     ("here/built_in", "face"),

@@ -82,6 +82,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "greenroom-otel",
             "greenroom-protocols",
             "greenroom-relay",
+            "greenroom-reliable",
             "greenroom-security",
             "greenroom-store",
             "greenroom-stores",

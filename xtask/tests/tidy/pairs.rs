@@ -126,7 +126,8 @@ fn matrix(verdicts: &BTreeMap<(usize, usize), Verdict>) -> String {
             Some(verdict) => verdict.symbol(),
             None => "·",
         });
-        writeln!(text, "| {} {feature} | {} |", one + 1, cells.collect::<Vec<_>>().join(" | ")).expect("a string takes it");
+        writeln!(text, "| {} {feature} | {} |", one + 1, cells.collect::<Vec<_>>().join(" | "))
+            .expect("a string takes it");
     }
     text
 }
@@ -165,7 +166,10 @@ fn a_pair_without_a_verdict_or_with_a_test_that_is_nowhere_is_caught() {
     let test = ("a/tests/b.rs", "#[test]\nfn a_pair_works() {}\n");
     let judge = |page: &str| broken_pairs(&Tree::of(&[(PAGE, page), test]));
     assert_clean(&judge(&page));
-    assert_caught(&judge(&page.replacen("| persistent | works | `a_pair_works` |\n", "", 1)), "virtual × persistent has no row");
+    assert_caught(
+        &judge(&page.replacen("| persistent | works | `a_pair_works` |\n", "", 1)),
+        "virtual × persistent has no row",
+    );
     assert_caught(&judge(&page.replacen("`a_pair_works`", "`a_pair_broke`", 1)), "`a_pair_broke`, which is nowhere");
     assert_caught(&judge(&page.replacen("`a_pair_works`", "it does", 1)), "names no test");
     assert_caught(&judge(&page.replacen("works | `a_pair_works`", "fails | not yet", 1)), "not that of its evidence");

@@ -128,6 +128,40 @@ fn workers_begin_beside_each_other() {
     });
 }
 
+/// Does its work by a child that it spawns.
+#[derive(Default, Debug, Actor)]
+struct Parent;
+
+#[actor]
+impl Parent {
+    pub async fn delegate(&mut self, cx: &Cx) -> u64 {
+        cx.spawn(Child::default()).count().await.expect("it answers")
+    }
+}
+
+#[derive(Default, Debug, Actor)]
+struct Child {
+    count: u64,
+}
+
+#[actor]
+impl Child {
+    pub async fn count(&mut self) -> u64 {
+        self.count += 1;
+        self.count
+    }
+}
+
+#[test]
+fn a_spawned_child_answers_its_parent_in_every_schedule() {
+    Explore::of(|builder| builder.register::<Parent>()).run(|world| async move {
+        for _ in 0..2 {
+            let parent = ParentRef::of(&world, "all");
+            world.client(async move { assert_eq!(parent.delegate().await, Ok(1), "each child is a new one") });
+        }
+    });
+}
+
 /// Says late what it has heard.
 #[derive(Default, Debug, Actor)]
 struct Sleeper {

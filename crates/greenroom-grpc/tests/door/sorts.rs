@@ -148,7 +148,8 @@ async fn each_sort_of_actor_answers_at_both_endpoints_and_obeys_the_rules_for_it
         let (code, problem) = failed(client.call(with(request(), "authorization", BOB)).await);
         assert_eq!((code, problem.may_have_run), (Code::PermissionDenied, false), "{kind}");
         assert_eq!(post(&node, kind, &key, BOB).await.0, 403, "{kind}");
-        let reply = client.call(with(request(), "authorization", ADA)).await.unwrap_or_else(|error| panic!("{kind}: {error}"));
+        let reply =
+            client.call(with(request(), "authorization", ADA)).await.unwrap_or_else(|error| panic!("{kind}: {error}"));
         assert_eq!(reply.into_inner().value, Some(Value::Json("2".into())), "{kind}");
         assert_eq!(post(&node, kind, &key, ADA).await, (200, "4".to_owned()), "{kind}");
     }

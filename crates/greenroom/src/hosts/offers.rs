@@ -14,7 +14,7 @@ use greenroom_wire::host::OfferMap;
 use super::kind::Foreign;
 use crate::actor::interface::Options;
 use crate::actor::key::Kind;
-use crate::geo::check_reliable_kind;
+use crate::geo::reliable_kinds::check_reliable_kind;
 use crate::here::Here;
 use crate::here::built_in::{RELIABLE, is_built_in};
 use crate::here::foreign::{ForeignKind, NamedMethod, Said, number_all};

@@ -150,6 +150,19 @@ impl Builder {
     ///
     /// greenroom::Node::builder().register::<Counter>();
     /// ```
+    ///
+    /// Reliable actors have none either, as such fields are not written with the turn's commit:
+    ///
+    /// ```compile_fail
+    /// # use greenroom::prelude::*;
+    /// #[derive(Default, Actor)]
+    /// struct Account { balance: Stored<u64> }
+    ///
+    /// #[actor(reliable)]
+    /// impl Account { pub async fn balance(&self) -> u64 { *self.balance } }
+    ///
+    /// greenroom::Node::builder().register::<Account>();
+    /// ```
     pub fn register<A: Behaviour>(self) -> Self {
         const {
             assert!(

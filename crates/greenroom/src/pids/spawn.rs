@@ -55,6 +55,20 @@ impl Cx {
     /// and when this activation ends or is made anew. As long as it has children, this activation does not end for being
     /// idle.
     ///
+    /// The compiler refuses kinds with states in stores and stateless workers, as the name of a spawned actor ends with its
+    /// activation:
+    ///
+    /// ```compile_fail
+    /// # use greenroom::prelude::*;
+    /// #[derive(Default, serde::Serialize, serde::Deserialize, Actor)]
+    /// struct Saved { count: u64 }
+    ///
+    /// #[actor(persistent)]
+    /// impl Saved { pub async fn count(&self) -> u64 { self.count } }
+    ///
+    /// fn spawn(cx: &Cx) { cx.spawn(Saved::default()); }
+    /// ```
+    ///
     /// # Panics
     /// Outside of this actor's own turns.
     pub fn spawn<A: Behaviour>(&self, actor: A) -> Pid<A> {

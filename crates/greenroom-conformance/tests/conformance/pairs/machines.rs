@@ -43,7 +43,8 @@ fn equip(builder: Builder) -> Builder {
 fn a_call_that_its_state_defers_is_answered_once_under_its_key() {
     pair(equip).seeds(SEEDS, |cluster| async move {
         let (a, b) = (cluster.node("a"), cluster.node("b"));
-        let waiting = tokio::spawn(async move { until(|| GateRef::of(&a, "x").pass().idempotent("one"), |_| true).await });
+        let waiting =
+            tokio::spawn(async move { until(|| GateRef::of(&a, "x").pass().idempotent("one"), |_| true).await });
         until(|| GateRef::of(&b, "x").passed(), |passed| *passed == 0).await;
         until(|| GateRef::of(&b, "x").open(), |()| true).await;
         assert_eq!(waiting.await.unwrap(), 1);

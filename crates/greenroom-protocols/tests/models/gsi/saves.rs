@@ -247,13 +247,10 @@ fn after_a_heal_reads_show_each_acknowledged_save() {
 
 #[test]
 fn without_reloading_reads_show_an_old_state_after_a_heal() {
-    for property in [SEEN, OWN] {
-        let world = SavingWorld { reload: false, ..saving() };
-        let checker = world.checker().threads(2).finish_when(HasDiscoveries::All).spawn_bfs().join();
-        let path =
-            checker.discovery(property).unwrap_or_else(|| panic!("the model does not need the reload: {property}"));
-        println!("{property}: broken after {} steps", path.into_actions().len());
-    }
+    let world = SavingWorld { reload: false, ..saving() };
+    let checker = world.checker().threads(2).finish_when(HasDiscoveries::All).spawn_bfs().join();
+    let path = checker.discovery(SEEN).expect("the model needs the reload");
+    println!("{SEEN}: broken after {} steps", path.into_actions().len());
 }
 
 const SEEN: &str = "once nothing is in doubt, reads show each acknowledged save";
