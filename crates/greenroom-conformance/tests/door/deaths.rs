@@ -130,7 +130,7 @@ async fn ask(door: &str, request: &str) -> Option<String> {
 fn call(path: &str, arguments: &Value, key: &str) -> String {
     let body = arguments.to_string();
     format!(
-        "POST {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-type: application/json\r\nidempotency-key: {key}\r\n\
+        "POST {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-type: application/json\r\nidempotency-key: {key}\r\n\
          content-length: {}\r\n\r\n{body}",
         body.len()
     )
@@ -142,7 +142,7 @@ async fn a_message_that_aborts_its_process_is_parked_after_three_deaths_and_othe
     let mut node = Supervised::new(folder.path());
     let pass = call("/charge/first/pass", &json!({ "to": "bomb", "method": "explode" }), "once");
     node.until(&pass, Value::as_u64).await;
-    let look = "GET /-/reliable/parked HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n";
+    let look = "GET /-/reliable/parked HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
     let parked = node.until(look, |answer| answer["parked"].as_array()?.first().cloned()).await;
     assert_eq!((&parked["to"], &parked["method"]), (&json!("charge/bomb"), &json!("explode")));
     assert!(parked["error"].as_str().is_some_and(|error| error.contains("3 processes")), "{parked}");

@@ -312,12 +312,13 @@ impl Ledger {
         Ok(parked)
     }
 
-    /// Leaves the partition without a death: the next owner suspects no message. `attempts` are what is left of those that this
-    /// owner knows. Nothing can be committed afterwards.
+    /// Leaves the partition without a death. `attempts` are what is left of those that this owner knows. With `is_clean` the next
+    /// owner suspects no other message; an owner that came after a death itself must not say so, as messages that were begun then
+    /// may still be on their way. Nothing can be committed afterwards.
     ///
     /// # Errors
     /// [`StoreError`]; then the next owner takes this one for dead, which costs a commit for each message that waits.
-    pub async fn leave(self, attempts: Vec<TurnAttempt>) -> Result<(), StoreError> {
+    pub async fn leave(self, attempts: Vec<TurnAttempt>, is_clean: bool) -> Result<(), StoreError> {
         let Some(fence) = &self.fence else { return Ok(()) };
         let key = self.place.fence();
         if !attempts.is_empty() {
@@ -328,6 +329,9 @@ impl Ledger {
                 out = out.put(name, value);
             }
             self.journal.commit(out, self.timeout).await?;
+        }
+        if !is_clean {
+            return Ok(());
         }
         let value = Fence { is_left: true, ..self.record }.encode(&key)?;
         self.journal.replace(&key, value, fence, self.timeout).await.map(|_| ())

@@ -411,7 +411,7 @@ async fn attempts_are_recovered_handed_over_and_removed() {
     assert_eq!(ledger.commit(&commit(&ledger, write, vec![]), &[]).await, Outcome::Committed);
     let (ledger, recovered) = take(&journal).await;
     assert_eq!(recovered.attempts, [attempt(Some(7))]);
-    ledger.leave(vec![attempt(None)]).await.unwrap();
+    ledger.leave(vec![attempt(None)], true).await.unwrap();
     let (ledger, recovered) = take(&journal).await;
     assert_eq!(recovered.attempts, [attempt(None)], "it runs no more");
     let end = vec![Write::EndAttempt(attempt(None).place)];
@@ -431,9 +431,11 @@ async fn an_owner_that_neither_left_nor_goes_on_may_have_died() {
     assert!(!by(1).await.1.after_death, "the same process goes on");
     let (ledger, recovered) = by(2).await;
     assert!(recovered.after_death);
-    ledger.leave(Vec::new()).await.unwrap();
-    assert!(!by(3).await.1.after_death, "it has left");
-    assert!(by(4).await.1.after_death, "that one has not");
+    ledger.leave(Vec::new(), true).await.unwrap();
+    let (ledger, recovered) = by(3).await;
+    assert!(!recovered.after_death, "it has left");
+    ledger.leave(Vec::new(), false).await.unwrap();
+    assert!(by(4).await.1.after_death, "a death that it knew of is not over with it");
 }
 
 #[test]

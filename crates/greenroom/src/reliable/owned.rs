@@ -59,6 +59,8 @@ pub(super) struct Owned {
     pub(super) last_commit: Duration,
     share: Share,
     outputs: Outputs,
+    /// True if an owner before may have died: messages that it had begun may still be on their way here.
+    after_death: bool,
 }
 
 impl Owned {
@@ -82,6 +84,7 @@ impl Owned {
         let ledger = if config.checks.fence { ledger } else { ledger.unfenced() };
         let mut actions = Vec::new();
         let now = (port.node.world().now(), port.node.wall());
+        let after_death = recovered.after_death;
         let machine = Machine::recover(config, ledger.owner(), recovered, now, &mut actions);
         tracing::info!(partition = ledger.owner().partition.0, epoch = ledger.owner().epoch.0, "a partition is taken");
         let (partition, epoch) = (ledger.owner().partition.0, ledger.owner().epoch.0);
@@ -107,6 +110,7 @@ impl Owned {
             last_commit: Duration::ZERO,
             share: Share::new(port.node.clone()),
             outputs: Outputs::default(),
+            after_death,
         }
     }
 
@@ -207,7 +211,7 @@ impl Owned {
     async fn leave(mut self) {
         self.let_go();
         let attempts = self.machine.handed_over();
-        if let Err(error) = self.desk.ledger.leave(attempts).await {
+        if let Err(error) = self.desk.ledger.leave(attempts, !self.after_death).await {
             tracing::debug!(%error, "the next owner of a partition takes this one for dead");
         }
     }
