@@ -48,7 +48,7 @@ async fn a_spawned_actor_is_listed_and_called_by_its_key_through_any_door_until_
         let keeper = pid.key().rsplit_once('.').map(|(shard, _)| format!("{shard}.0")).unwrap();
         call(door, &format!("/greenroom.keeper/{keeper}/stop"), r#"{"number":1,"why":"Killed"}"#)
             .await
-            .problem(404, "no-such-path");
+            .problem(404, "unknown-kind");
     }
     call(&near, "/session/~nothing/say", "{}").await.problem(400, "invalid-key");
     assert_eq!(get(&near, "/-/pids").await.json()["spawned"], json!([]));

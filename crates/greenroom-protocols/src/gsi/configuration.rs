@@ -109,8 +109,8 @@ impl Configuration {
         self.clusters.get(&cluster).copied()
     }
 
-    /// Who must pass so that another cluster owns an actor; one that is lost never does.
-    pub fn members(&self) -> impl Iterator<Item = ClusterId> + '_ {
+    /// The clusters that must pass so that another cluster owns an actor; a lost one never does.
+    pub fn voters(&self) -> impl Iterator<Item = ClusterId> + '_ {
         let members = self.clusters.iter().filter(|(_, standing)| **standing != Standing::Joining);
         members.map(|(cluster, _)| *cluster)
     }

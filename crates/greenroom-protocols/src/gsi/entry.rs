@@ -289,7 +289,7 @@ impl<O: Clone, R, U: Clone> Entry<O, R, U> {
             _ => Vec::new(),
         };
         let leased = self.has_lease();
-        let others = self.configuration.members().filter(|cluster| *cluster != self.me && !leased);
+        let others = self.configuration.voters().filter(|cluster| *cluster != self.me && !leased);
         let asked = others
             .map(|cluster| {
                 let carries = !carried.is_empty() && !self.silent.contains(&cluster);

@@ -133,7 +133,7 @@ impl Clusters {
             // A node of an earlier version has made it, or passed it on: the lost clusters were members of the list before.
             None if !self.lost.is_empty() => Some(ListBefore {
                 number: ConfigEpoch(self.epoch.saturating_sub(1)),
-                voters: Configuration::members(&configuration).collect(),
+                voters: configuration.voters().collect(),
             }),
             None => None,
         };
