@@ -192,7 +192,7 @@ struct Work<K, P> {
     stage: Stage<P>,
     /// The tick whose turn has run, until its record has moved on.
     ran: Option<Ran>,
-    /// How often it was put off.
+    /// How often it was put off by the store or the cluster.
     tries: u32,
     /// How often its actor did not take the tick.
     refused: u32,
@@ -336,7 +336,7 @@ impl<K: Clone + Eq + Debug, P: Plan> Range<K, P> {
 
     fn read(&mut self, now: Now, id: WorkId, found: Result<Option<Found<P>>, ()>, out: &mut Vec<Action<K, P>>) {
         let Some(work) = self.works.get_mut(&id).filter(|work| work.stage == Stage::Reading) else { return };
-        let Ok(found) = found else { return work.pause(now, PAUSE_MAX) };
+        let Ok(found) = found else { return work.pause(now) };
         let Some(found) = found else {
             return if work.hint.expected.is_none() && now.wall < work.at.wake + GRACE && self.checks.hint_grace {
                 // Its record may yet be created. A later scan meets it again.
@@ -390,18 +390,15 @@ impl<K: Clone + Eq + Debug, P: Plan> Range<K, P> {
                 let wake = now.wall + POSTPONED;
                 work.make_hint(id, found.clone(), found.record.due, wake, out);
             }
-            Delivered::Again => {
-                work.refused += 1;
-                work.pause(now, REFUSED_PAUSE_MAX);
-            }
-            Delivered::Lost | Delivered::Gone => work.pause(now, PAUSE_MAX),
+            Delivered::Again => work.refuse(now),
+            Delivered::Lost | Delivered::Gone => work.pause(now),
         }
     }
 
     fn hint_created(&mut self, now: Now, id: WorkId, hint: Option<HintName>, out: &mut Vec<Action<K, P>>) {
         let Some(work) = self.works.get_mut(&id) else { return };
         let Stage::Hinting(found, due) = &work.stage else { return };
-        let Some(hint) = hint else { return work.pause(now, PAUSE_MAX) };
+        let Some(hint) = hint else { return work.pause(now) };
         let (found, due, wake) = (found.clone(), *due, hint.at.wake);
         let record = Record { due, hint, ..found.record };
         work.stage = Stage::Writing(wake);
@@ -415,13 +412,13 @@ impl<K: Clone + Eq + Debug, P: Plan> Range<K, P> {
                 if applied {
                     work.drop_hint(id, out);
                 } else {
-                    work.pause(now, PAUSE_MAX);
+                    work.pause(now);
                 }
                 // Also if nobody knows whether it was applied.
                 self.noted(wake);
             }
             Stage::Removing if applied => work.drop_hint(id, out),
-            Stage::Removing | Stage::Fencing => work.pause(now, PAUSE_MAX),
+            Stage::Removing | Stage::Fencing => work.pause(now),
             _ => {}
         }
     }
@@ -431,17 +428,23 @@ impl<K: Clone + Eq + Debug, P: Plan> Range<K, P> {
         if gone || work.tries >= TRIES {
             self.works.remove(&id);
         } else {
-            work.pause(now, PAUSE_MAX);
+            work.pause(now);
         }
     }
 }
 
 impl<K: Clone, P: Plan> Work<K, P> {
     /// Looks at the record again after a while.
-    fn pause(&mut self, now: Now, longest: Duration) {
-        let pause = PAUSE_MIN * 2_u32.saturating_pow(self.tries.min(16));
+    fn pause(&mut self, now: Now) {
+        self.stage = Stage::Paused(now.clock + pause_after(self.tries).min(PAUSE_MAX));
         self.tries += 1;
-        self.stage = Stage::Paused(now.clock + pause.min(longest));
+    }
+
+    /// Counts a refusal by the tick's actor, and pauses. Other failures do not lengthen this pause: the store and the cluster may have
+    /// failed, or an earlier turn of the tick run, for minutes before the first refusal.
+    fn refuse(&mut self, now: Now) {
+        self.stage = Stage::Paused(now.clock + pause_after(self.refused).min(REFUSED_PAUSE_MAX));
+        self.refused += 1;
     }
 
     /// Ends its pause, and takes what went wrong before for the cluster's doing.
@@ -472,7 +475,7 @@ impl<K: Clone, P: Plan> Work<K, P> {
     fn fence(&mut self, id: WorkId, now: Now, found: Found<P>, out: &mut Vec<Action<K, P>>) {
         if self.tries < FENCE_TRIES {
             // As a rule it is just about to.
-            return self.pause(now, PAUSE_MAX);
+            return self.pause(now);
         }
         self.stage = Stage::Fencing;
         out.push(Action::Write { work: id, of: self.hint.of.clone(), record: found.record, expected: found.tag });
@@ -501,6 +504,11 @@ impl<K: Clone, P: Plan> Work<K, P> {
         self.stage = Stage::Hinting(found, due);
         out.push(Action::CreateHint { work: id, wake, hint });
     }
+}
+
+/// Returns the pause after a failure that `before` others of its sort came before.
+fn pause_after(before: u32) -> Duration {
+    PAUSE_MIN * 2_u32.saturating_pow(before.min(16))
 }
 
 /// The first pause after a failure.

@@ -356,6 +356,20 @@ fn a_tick_that_its_actor_refused_comes_as_soon_as_the_cluster_has_changed() {
 }
 
 #[test]
+fn a_tick_that_its_actor_refuses_for_the_first_time_comes_again_soon_however_often_the_cluster_lost_it_before() {
+    let mut scene = Scene::new();
+    scene.how = Delivered::Lost;
+    scene.rows.register(1, 1_001_000, 0);
+    scene.note(1_001_000);
+    scene.pass(60_000);
+    scene.how = Delivered::Again;
+    scene.pass(2_000);
+    scene.how = Delivered::Ran;
+    scene.pass(4_000);
+    assert_eq!(scene.ticks, [(1, 1_001_000, 0)]);
+}
+
+#[test]
 fn a_tick_that_fails_is_made_again_ever_later_and_given_up_with_a_report_after_its_last_attempt() {
     let mut scene = Scene::new();
     scene.how = Delivered::Failed { attempts_max: 3 };
