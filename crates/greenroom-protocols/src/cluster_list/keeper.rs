@@ -19,6 +19,8 @@ pub enum Event {
     },
     /// The membership table of this cluster holds this list: the node works by it.
     Accepted(ClusterList),
+    /// Another node of this cluster knows of a rival list with this number, which never comes into force.
+    RivalHeard(ConfigEpoch),
     /// All nodes of a cluster work by the list of this number.
     Acknowledged(ClusterId, ConfigEpoch),
     /// A cluster answered a question.
@@ -103,6 +105,8 @@ pub struct ListKeeper {
     list: ClusterList,
     /// Since when the node knows that the list is in force.
     in_force: Option<Timestamp>,
+    /// The highest number of a list that the node has heard of and not adopted.
+    rival: ConfigEpoch,
     /// Clusters that have acknowledged the list.
     acknowledged: BTreeSet<ClusterId>,
     /// When the last question was asked that a cluster has answered.
@@ -123,6 +127,7 @@ impl ListKeeper {
             config,
             list,
             in_force,
+            rival: ConfigEpoch(0),
             acknowledged: BTreeSet::new(),
             answers: BTreeMap::new(),
             store_read: None,
@@ -142,8 +147,11 @@ impl ListKeeper {
             Event::Heard { list, in_force } => {
                 if self.adopts(&list, in_force) {
                     out.push(Action::Accept(list));
+                } else {
+                    self.rival = self.rival.max(list.number());
                 }
             }
+            Event::RivalHeard(number) => self.rival = self.rival.max(number),
             Event::Accepted(list) => self.accept(now, list, out),
             Event::Acknowledged(cluster, number) => {
                 if number == self.list.number() {
@@ -185,6 +193,17 @@ impl ListKeeper {
     /// True while the cluster is not confirmed, as of the last event.
     pub fn is_fenced(&self) -> bool {
         self.fenced
+    }
+
+    /// The number of a rival list that never comes into force and is higher than that of the list that the node works by, if there is one.
+    /// Clusters that work by the rival adopt only a list whose number is higher still.
+    pub fn outnumbered_by(&self) -> Option<ConfigEpoch> {
+        (self.is_in_force() && self.rival > self.list.number()).then_some(self.rival)
+    }
+
+    /// The highest number of a list that the node has heard of.
+    pub fn highest_number(&self) -> ConfigEpoch {
+        self.rival.max(self.list.number())
     }
 
     /// True if ownerships of removed clusters are free: the list has been in force for `lost_after`, or for `longest` if that is longer, and

@@ -9,6 +9,10 @@
 //! - **In force.** A list is in force when a majority of the members of the list before it has acknowledged it. A list that operators gave
 //!   in files is in force. No step is taken from a list that is not in force. Two majorities of one list have a cluster in common, so at most
 //!   one list that follows it is ever in force.
+//!   A step is taken only while a majority answers that could bring the new list into force.
+//! - **Rivals.** The numbers of lists only rise where a cluster works by them. A cluster that took a rival which never comes into force
+//!   therefore needs a list with a higher number than the rival's. Nodes that work by a list in force and hear of such a rival
+//!   put the list under a higher number ([`ListStep::Renumber`]).
 //! - **Confirmation.** A cluster is confirmed by answers, to questions that it asked in the last half of `lost_after`, of a majority of the
 //!   members of its own newest list, itself counted. While that list is not known to be in force, the answers must also be a majority of
 //!   the members of the list before it: otherwise a minority could confirm itself with a list that removes all others. An answer of a

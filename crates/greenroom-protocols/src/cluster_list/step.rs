@@ -18,6 +18,8 @@ pub enum ListStep {
     Vouch(BTreeSet<ClusterId>),
     /// Removed clusters leave the list, as their ownerships have run out.
     DropLost,
+    /// The clusters stay, under a number that is higher than that of a rival list: clusters that work by the rival adopt only such a list.
+    Renumber,
 }
 
 /// Why a step is not taken. Nothing has changed.
@@ -38,13 +40,17 @@ pub enum StepRefused {
     /// Nothing to remove: no cluster is lost, or its time has not run out.
     #[error("no removed cluster's time has run out")]
     NotRunOut,
+    /// Nothing to do: no rival list has a higher number.
+    #[error("no list of clusters with a higher number is known")]
+    NotOutnumbered,
     /// The step does not apply to the list.
     #[error(transparent)]
     Change(#[from] ChangeRefused),
 }
 
 impl ListKeeper {
-    /// The list after `step`, with the number `number`, given what clusters have acknowledged and which of them do not answer.
+    /// The list after `step`, with the number `number`, given what clusters have acknowledged and which of them do not answer. A cluster
+    /// that works by a list with another number does not work by this one: it may be a rival, whatever its number is.
     ///
     /// # Errors
     /// Why the step is not taken.
@@ -70,7 +76,10 @@ impl ListKeeper {
         }
         let mut next = list.configuration.clone();
         match step {
-            ListStep::Change(change) => next = next.change(*change, acknowledged)?,
+            ListStep::Change(change) => {
+                let exact = acknowledged.iter().filter(|(_, said)| said.epoch == list.number());
+                next = next.change(*change, &exact.map(|(cluster, said)| (*cluster, *said)).collect())?;
+            }
             ListStep::Lose(clusters) => {
                 for cluster in clusters {
                     match next.standing(*cluster) {
@@ -82,12 +91,6 @@ impl ListKeeper {
                 if next == list.configuration {
                     let lost = clusters.first().map_or(0, |cluster| cluster.0);
                     return Err(ChangeRefused::Lost(lost).into());
-                }
-                let voters: BTreeSet<ClusterId> = list.members().collect();
-                let given = voters.difference(silent).filter(|cluster| !clusters.contains(cluster)).copied().collect();
-                let answering = ListVotes { voters, given };
-                if !answering.are_majority(false) && self.config.checks.in_force_by_majority {
-                    return Err(StepRefused::TooFew(answering));
                 }
             }
             ListStep::Vouch(clusters) => {
@@ -103,14 +106,33 @@ impl ListKeeper {
                     return Err(StepRefused::NotRunOut);
                 }
             }
+            ListStep::Renumber if self.outnumbered_by().is_none() => return Err(StepRefused::NotOutnumbered),
+            ListStep::Renumber => {}
+        }
+        let answering = self.answering(step, silent);
+        let is_vouched = matches!(step, ListStep::Vouch(_));
+        if !is_vouched && !answering.are_majority(false) && self.config.checks.in_force_by_majority {
+            return Err(StepRefused::TooFew(answering));
         }
         next.epoch = number;
         let voters = list.members().filter(|cluster| !vouched.contains(cluster)).collect();
         Ok(ClusterList { configuration: next, before: Some(ListBefore { number: list.number(), voters }) })
     }
 
-    /// The step that frees what removed clusters owned, if their time has run out.
+    /// The members that could acknowledge the list after `step` now: a list that waits binds the votes of those that took it.
+    fn answering(&self, step: &ListStep, silent: &BTreeSet<ClusterId>) -> ListVotes {
+        let is_lost = |cluster: &ClusterId| matches!(step, ListStep::Lose(lost) if lost.contains(cluster));
+        let voters: BTreeSet<ClusterId> = self.list().members().collect();
+        let given = voters.difference(silent).filter(|cluster| !is_lost(cluster)).copied().collect();
+        ListVotes { voters, given }
+    }
+
+    /// The step that nodes take by themselves: it numbers the list above a rival, or frees what removed clusters owned if their time has
+    /// run out.
     pub fn due_step(&self, now: Timestamp, longest: std::time::Duration) -> Option<ListStep> {
+        if self.outnumbered_by().is_some() {
+            return Some(ListStep::Renumber);
+        }
         let lost = self.list().configuration.clusters.values().any(|standing| *standing == Standing::Lost);
         (lost && self.has_run_out(now, longest)).then_some(ListStep::DropLost)
     }

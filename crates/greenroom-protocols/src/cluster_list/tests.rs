@@ -162,3 +162,62 @@ fn vouching_lets_a_list_go_on_whose_voters_are_gone() {
     let three = step(&a, vouch(&[3, 4, 5])).expect("both of the two that are left");
     assert_eq!(three.before.expect("it follows one").voters, ids(&[1, 2]));
 }
+
+/// The clusters that have acknowledged the list with this number.
+fn said(number: u64, clusters: &[u16]) -> BTreeMap<ClusterId, Acknowledged> {
+    let said = Acknowledged { epoch: ConfigEpoch(number), empty: false };
+    ids(clusters).into_iter().map(|cluster| (cluster, said)).collect()
+}
+
+#[test]
+fn a_cluster_that_took_a_rival_with_a_higher_number_adopts_the_list_in_force_under_a_number_above_it() {
+    let one = given(&[1, 2, 3]);
+    let add = |keeper: &ListKeeper, cluster, number| {
+        let step = ListStep::Change(Change::Add(ClusterId(cluster)));
+        keeper.step(&step, ConfigEpoch(number), &said(1, &[1, 2, 3]), &BTreeSet::new()).expect("all work by the list")
+    };
+    let (mut a, mut c) = (keeper(1, one.clone()), keeper(3, one));
+    let (two, rival) = (add(&a, 7, 2), add(&c, 8, 194));
+    handle(&mut a, 0, Event::Accepted(two.clone()));
+    handle(&mut c, 0, Event::Accepted(rival.clone()));
+    assert_eq!(handle(&mut a, 0, Event::Heard { list: rival, in_force: false }), []);
+    assert_eq!(a.due_step(at(0), Duration::ZERO), None, "the rival may come into force still");
+    for cluster in [1, 2] {
+        handle(&mut a, 0, Event::Acknowledged(ClusterId(cluster), ConfigEpoch(2)));
+    }
+    assert_eq!(handle(&mut c, 0, Event::Heard { list: two, in_force: true }), [], "numbers never fall");
+    let drain = ListStep::Change(Change::Drain(ClusterId(1)));
+    let acknowledged = [said(2, &[1, 2]), said(194, &[3])].into_iter().flatten().collect();
+    let drained = a.step(&drain, ConfigEpoch(3), &acknowledged, &BTreeSet::new());
+    let behind = ChangeRefused::Unacknowledged { cluster: 3, epoch: 2 };
+    assert_eq!(drained, Err(behind.into()), "a rival is another list, whatever its number is");
+    assert_eq!(a.due_step(at(0), Duration::ZERO), Some(ListStep::Renumber));
+    let number = ConfigEpoch(a.highest_number().0 + 1);
+    let three = a.step(&ListStep::Renumber, number, &BTreeMap::new(), &BTreeSet::new()).expect("it is outnumbered");
+    assert_eq!(three.configuration.clusters, a.list().configuration.clusters);
+    assert_eq!(
+        handle(&mut c, 1, Event::Heard { list: three.clone(), in_force: false }),
+        [Action::Accept(three.clone())]
+    );
+    handle(&mut a, 1, Event::Accepted(three));
+    assert_eq!(a.outnumbered_by(), None, "once is enough");
+}
+
+#[test]
+fn a_node_hears_of_a_rival_from_another_node_of_its_cluster() {
+    let mut a = keeper(1, given(&[1, 2, 3]));
+    handle(&mut a, 0, Event::RivalHeard(ConfigEpoch(194)));
+    assert_eq!(a.outnumbered_by(), Some(ConfigEpoch(194)));
+    let refused = a.step(&ListStep::Renumber, ConfigEpoch(195), &BTreeMap::new(), &ids(&[2, 3]));
+    assert!(matches!(refused, Err(StepRefused::TooFew(_))), "one of three answers: {refused:?}");
+}
+
+#[test]
+fn a_minority_makes_no_list_that_would_bind_its_votes() {
+    let a = keeper(1, given(&[1, 2, 3]));
+    let add = |silent: &[u16]| {
+        a.step(&ListStep::Change(Change::Add(ClusterId(4))), ConfigEpoch(2), &said(1, &[1, 2, 3]), &ids(silent))
+    };
+    assert!(matches!(add(&[2, 3]), Err(StepRefused::TooFew(_))));
+    assert!(add(&[3]).is_ok());
+}

@@ -99,6 +99,7 @@ fn told(change: &Asked) -> Option<(String, Subject)> {
                     ("is taken out at once: it is vouched that none of its nodes runs", clusters.join(", "))
                 }
                 ClusterChange::DropLost => ("leaves the list", "that is lost".to_owned()),
+                ClusterChange::Renumber => ("gets a higher number", "list".to_owned()),
             };
             let subject = Subject::cluster(&cluster);
             (format!("cluster {cluster} {what}"), subject)

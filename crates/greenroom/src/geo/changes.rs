@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use greenroom_protocols::cluster_list::{ListStep, ListVotes, StepRefused};
-use greenroom_protocols::gsi::{Change, ChangeRefused, ConfigEpoch};
+use greenroom_protocols::gsi::{Change, ChangeRefused, ConfigEpoch, Configuration};
 
 use super::clusters::{ListedBefore, id_of};
 use super::config::GeoCluster;
@@ -36,6 +36,9 @@ pub enum ClusterChange {
     },
     /// Clusters that are lost leave the list. Nodes make this change by themselves, once what they own has run out.
     DropLost,
+    /// The list gets a higher number and stays otherwise. Nodes make this change by themselves when a rival list, which too few clusters have
+    /// acknowledged, has a higher number: clusters that work by the rival adopt only a list with a number above it.
+    Renumber,
 }
 
 /// Why the list of clusters was not changed.
@@ -66,7 +69,8 @@ impl Geo {
         let Some(listing) = &self.listing else {
             let stands_in = self.makes_changes(node)?;
             let list = self.clusters();
-            let number = list.configuration().number_after(self.me(), stands_in);
+            let numbered = Configuration { epoch: self.term.keeper().highest_number(), ..list.configuration() };
+            let number = numbered.number_after(self.me(), stands_in);
             let next = self.changed(node, &list, wish, number)?;
             return self.accept_own(node, next).await.map_err(ClustersUnchanged::Refused);
         };
@@ -76,7 +80,8 @@ impl Geo {
             self.accept_own(node, list).await.map_err(ClustersUnchanged::Refused)?;
         }
         let list = self.clusters();
-        let next = self.changed(node, &list, wish, ConfigEpoch(list.epoch + 1))?;
+        let number = ConfigEpoch(self.term.keeper().highest_number().0 + 1);
+        let next = self.changed(node, &list, wish, number)?;
         match listing.write(&next, version.as_ref()).await {
             Ok(()) => self.accept_own(node, next).await.map_err(ClustersUnchanged::Refused),
             Err(Unwritten::Overtaken) => Err(ClustersUnchanged::Refused(OVERTAKEN.to_owned())),
@@ -84,16 +89,22 @@ impl Geo {
         }
     }
 
-    /// Has the clusters take part that were added and work by the list by now, and drops those that are lost and own nothing more.
+    /// Has the clusters take part that were added and work by the list by now, drops those that are lost and own nothing more, and numbers
+    /// the list above a rival.
     pub(super) async fn finish_changes(self: &Arc<Self>, node: &Here) {
         let list = self.clusters();
-        if list.joining.is_empty() && list.lost.is_empty() || self.makes_changes(node).is_err() {
+        let due = self.due_step();
+        let none_due = due.is_none() && list.joining.is_empty();
+        if none_due || self.makes_changes(node).is_err() {
             return;
         }
         let (configuration, acknowledged) = (list.configuration(), self.acknowledged(node));
         let admitted = configuration.admissible(&acknowledged).find_map(|cluster| list.name(cluster));
         let admitted = admitted.map(|name| ClusterChange::Admit(name.to_owned()));
-        let next = admitted.or_else(|| self.due_step().map(|_| ClusterChange::DropLost));
+        let next = match due {
+            Some(ListStep::Renumber) => Some(ClusterChange::Renumber),
+            due => admitted.or_else(|| due.map(|_| ClusterChange::DropLost)),
+        };
         if let Some(change) = next
             && let Err(why) = self.change(node, &change).await
         {
@@ -137,6 +148,7 @@ impl Geo {
                 ("", if *vouch { ListStep::Vouch(ids) } else { ListStep::Lose(ids) })
             }
             ClusterChange::DropLost => ("", ListStep::DropLost),
+            ClusterChange::Renumber => ("", ListStep::Renumber),
         };
         let changed = self.term.keeper().step(&step, number, &self.acknowledged(node), &self.silent());
         let changed = changed.map_err(|refused| ClustersUnchanged::Refused(not_taken(list, named, &refused)))?;
@@ -192,7 +204,7 @@ fn not_taken(list: &Clusters, name: &str, refused: &StepRefused) -> String {
         StepRefused::TooFew(votes) => {
             let (answering, missing) = (list.names(votes.given.iter().copied()), list.names(votes.missing()));
             format!(
-                "{} of {} clusters would acknowledge the removal ({}), and {} must; wait until more of them answer, or if no node of {} \
+                "{} of {} clusters would acknowledge the change ({}), and {} must; wait until more of them answer, or if no node of {} \
                  runs, `greenroom clusters remove --lost --vouch {}`",
                 answering.len(),
                 votes.voters.len(),

@@ -67,6 +67,9 @@ impl Clusters {
         if self.clusters.len() > CLUSTERS_MAX {
             return Err(format!("{} clusters are more than the {CLUSTERS_MAX} that there may be", self.clusters.len()));
         }
+        if self.epoch > EPOCH_MAX {
+            return Err(format!("its number (epoch) {} is above {EPOCH_MAX}; give it a lower one", self.epoch));
+        }
         let mut ids: BTreeMap<ClusterId, &str> = BTreeMap::new();
         let mut doors: BTreeMap<&str, &str> = BTreeMap::new();
         let voters = self.before.as_ref().map_or(0, |before| before.voters.len());
@@ -175,6 +178,8 @@ pub(crate) fn id_of(name: &str) -> ClusterId {
     ClusterId((folded ^ (folded >> 16)) as u16)
 }
 
+/// The highest number of a list: room is left to count on from it.
+pub(crate) const EPOCH_MAX: u64 = u64::MAX / 2;
 /// Clusters of one list.
 const CLUSTERS_MAX: usize = 64;
 /// Gateways of one cluster.

@@ -58,6 +58,7 @@ impl News {
             wall_s: geo.world.wall().as_secs(),
             lost_after_ms: u64::try_from(geo.config.lost_after().as_millis()).unwrap_or(u64::MAX),
             in_force: geo.is_in_force(),
+            rival: geo.rival_number(),
         }
     }
 
@@ -178,6 +179,7 @@ impl Geo {
             }
         }
         self.hear(node, news.list, news.in_force);
+        self.hear_rival(node, news.rival);
         self.look_at_votes(node);
         self.settle(node);
     }

@@ -16,7 +16,7 @@ use greenroom_world::Timestamp;
 use tokio::sync::Notify;
 
 use super::accepted::AcceptedList;
-use super::clusters::Clusters;
+use super::clusters::{Clusters, EPOCH_MAX};
 use super::listing::Stored;
 use super::word::ListAnswer;
 use super::{Event, Geo};
@@ -186,7 +186,19 @@ impl Geo {
         }
     }
 
-    /// The step that is due, as the time of removed clusters has run out.
+    /// The number of a rival list that is higher than that of the list that this node works by; 0 if there is none.
+    pub(super) fn rival_number(&self) -> u64 {
+        self.term.keeper().outnumbered_by().map_or(0, |number| number.0)
+    }
+
+    /// Takes in the number of a rival list that another node of this cluster knows.
+    pub(super) fn hear_rival(self: &Arc<Self>, node: &Here, number: u64) {
+        if number > self.clusters().epoch && number <= EPOCH_MAX {
+            self.learn_of_list(node, ListEvent::RivalHeard(ConfigEpoch(number)));
+        }
+    }
+
+    /// The step that nodes take by themselves now, if any is due.
     pub(super) fn due_step(&self) -> Option<ListStep> {
         self.term.keeper().due_step(self.world.now(), self.term.longest())
     }

@@ -40,6 +40,9 @@ pub(crate) struct News {
     /// True if the sender knows that its list is in force.
     #[serde(default)]
     pub(super) in_force: bool,
+    /// The number of a rival list that never comes into force and is higher than the sender's; 0 if it knows of none.
+    #[serde(default)]
+    pub(super) rival: u64,
 }
 
 /// The list that a node works by, as it says with each answer to another cluster.
