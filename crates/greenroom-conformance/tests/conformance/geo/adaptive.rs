@@ -163,12 +163,14 @@ fn one_instance_goes_on_to_the_cluster_whose_updates_it_takes() {
             callers.do_for([Use::Nothing, Use::Jot], 40).await;
             let (on, said) = callers.inspected().await;
             let said = said.expect("it is adaptive");
-            assert_eq!((&*said.instances, said.home.as_deref(), said.epoch), ("single", Some("us"), 1), "{said:?}");
+            // A call on its way to the old home may have the instance stay there; it is moved again then.
+            assert_eq!((&*said.instances, said.home.as_deref()), ("single", Some("us")), "{said:?}");
+            assert!((1..=2).contains(&said.epoch), "{said:?}");
             assert!(said.why.contains("where it is to be"), "{said:?}");
             assert!(on.len() == 1 && on[0].starts_with('u'), "{on:?}");
             assert_eq!(callers.trips().await, [1, 0]);
             callers.check().await;
-            assert_eq!(callers.switches(), 1);
+            assert_eq!(callers.switches(), said.epoch, "it is never anything but one instance that goes to us");
         });
     });
 }
