@@ -94,9 +94,9 @@ fn broken_pairs(tree: &Tree) -> Vec<String> {
         let missing = named.iter().filter(|name| verdict.wants_test() && !tests.contains(**name));
         broken.extend(missing.map(|name| format!("{PAGE}: {names} names the test `{name}`, which is nowhere")));
     }
-    for other in 0..FEATURES.len() {
-        let empty = (0..other).filter(|one| !verdicts.contains_key(&(*one, other)));
-        broken.extend(empty.map(|one| format!("{PAGE}: {} × {} has no row", FEATURES[one], FEATURES[other])));
+    for (other, name) in FEATURES.iter().enumerate() {
+        let empty = FEATURES[..other].iter().enumerate().filter(|(one, _)| !verdicts.contains_key(&(*one, other)));
+        broken.extend(empty.map(|(_, one)| format!("{PAGE}: {one} × {name} has no row")));
     }
     if broken.is_empty() && !page.contains(&matrix(&verdicts)) {
         broken.push(format!("{PAGE}: the matrix is not that of its evidence; {WRITE_VARIABLE}=1 {COMMAND}"));

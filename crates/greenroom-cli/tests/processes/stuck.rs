@@ -46,7 +46,7 @@ fn a_node_with_a_shard_that_spins_is_not_ready_says_so_and_ends_on_sigterm() {
         let said: Value = serde_json::from_str(&text).unwrap_or_default();
         let stuck = said["findings"].as_array().and_then(|all| all.iter().find(|one| one["check"] == "stuck-shard"));
         stuck.is_some_and(|stuck| {
-            stuck["subject"]["shard"].to_string() == shard
+            stuck["subject"]["shard"].as_u64() == shard.parse().ok()
                 && stuck["text"].as_str().is_some_and(|text| text.contains("is not ready"))
         })
     });
