@@ -99,6 +99,12 @@ impl Lanes {
         self.lanes.get(&session).is_some_and(|lane| lane.is_held && !lane.is_lost)
     }
 
+    /// Returns true if no seat of a broken lane of `session` is held any more, as the host has said that it has dropped them. A host that
+    /// says so is alive.
+    pub fn has_dropped(&self, session: SessionId) -> bool {
+        self.lanes.get(&session).is_some_and(|lane| !lane.is_held && !lane.is_lost)
+    }
+
     /// The turn that a request on the lane of `session` names (L18): principal, chain, context and limit are that turn's.
     pub fn turn(&self, session: SessionId, turn: TurnNumber) -> Named {
         let own = self.lanes.get(&session).filter(|lane| lane.is_live());

@@ -288,9 +288,9 @@ impl OnShard {
         });
     }
 
-    /// True while the lane of a session to this shard is connected.
-    pub(super) fn is_joined(&self, number: u64) -> bool {
-        self.state.borrow().lanes.get(&number).is_some_and(|lane| lane.is_open())
+    /// True once the host of a session has dropped the seats of the lane to this shard that it has lost.
+    pub(super) fn has_dropped(&self, number: u64) -> bool {
+        self.state.borrow().machine.has_dropped(SessionId(number))
     }
 
     /// Hears what the control plane says of a session.

@@ -169,7 +169,8 @@ impl LostHost {
             if let Some(died) = session.died.get() {
                 return *died;
             }
-            if with(|_, part| Some(part.is_joined(session.number))).unwrap_or(true) {
+            // The host need not join its lane again: another one gets the seat as soon as this one has dropped it.
+            if with(|_, part| Some(part.has_dropped(session.number))).unwrap_or(true) {
                 return false;
             }
             world.sleep_until(world.now() + LOOK_AGAIN).await;

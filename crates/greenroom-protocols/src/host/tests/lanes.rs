@@ -113,7 +113,10 @@ fn l1_a_seat_is_held_until_its_host_can_act_no_more() {
         world.seated(ROOM);
         world.tell(LaneEvent::Broke { session: A });
         assert_eq!(world.begin(1, true), []);
+        assert!(!world.lanes.has_dropped(A), "nothing tells yet that the host is alive");
+        let is_alive = matches!(word, Word::Dropped { .. });
         assert_eq!(world.word(word), [activate(B, 1)]);
+        assert_eq!(world.lanes.has_dropped(A), is_alive);
     }
 }
 
