@@ -190,6 +190,9 @@ async fn without_a_node_a_waiting_message_is_listed_and_dropped_in_the_journal()
     let mut first = Supervised::new(folder.path());
     let pass = call("/charge/first/pass", &json!({ "to": "slow", "method": "hang" }), "once");
     first.until(&pass, Value::as_u64).await;
+    let look = "GET /-/reliable/waiting/charge/slow HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
+    let is_running = |message: &Value| (message["state"] == "running").then_some(());
+    first.until(look, |answer| answer["waiting"].as_array()?.first().and_then(is_running)).await;
     drop(first);
     let url = format!("sqlite:{}", folder.path().join("journal.db").display());
     let journal: Arc<dyn Journal> =
