@@ -67,6 +67,7 @@ impl Cx {
     /// impl Saved { pub async fn count(&self) -> u64 { self.count } }
     ///
     /// fn spawn(cx: &Cx) { cx.spawn(Saved::default()); }
+    /// println!("{:p}", spawn as fn(&Cx));
     /// ```
     ///
     /// # Panics
