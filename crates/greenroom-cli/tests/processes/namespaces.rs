@@ -45,7 +45,7 @@ impl KeptNode {
         Self { door, process: Process::start("a node", command).expect("the program starts") }
     }
 
-    /// What a method of the register `ada` answers.
+    /// Returns the answer of a method of the register `ada`.
     fn ask(&self, method: &str, arguments: &str) -> Value {
         let until = Instant::now() + PATIENCE;
         loop {
@@ -70,7 +70,7 @@ impl KeptNode {
     }
 }
 
-/// What `greenroom state` says of the file.
+/// Returns the output of `greenroom state` on the file.
 fn state(directory: &Path, arguments: &[&str]) -> Output {
     let store = format!("sqlite:{}", directory.join("states.db").display());
     let mut command = Command::new(PROGRAM);

@@ -7,7 +7,7 @@ use std::time::Duration;
 use greenroom_engines::{Process, free_address, wait_until};
 use serde_json::Value;
 
-/// What `path` answers: its status and its text; `None` if nothing comes.
+/// Returns the status and the text of the answer to `path`; `None` without an answer.
 fn get(agent: &ureq::Agent, door: &str, path: &str) -> Option<(u16, String)> {
     let mut answer = agent.get(format!("http://{door}{path}")).call().ok()?;
     Some((answer.status().as_u16(), answer.body_mut().read_to_string().ok()?))

@@ -50,7 +50,7 @@ impl Fuse {
     }
 }
 
-/// What a poison message has come to.
+/// Outcome of a run with a poison message.
 struct Outcome {
     deaths: u32,
     /// The records of parked messages.
