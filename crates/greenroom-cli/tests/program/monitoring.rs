@@ -101,7 +101,8 @@ fn metrics_of_a_node() -> String {
         assert!(made.success());
     }
     let config = "cluster = \"greenroom\"\nhttp_plain = true\n[geo]\nepoch = 1\n[geo.clusters.greenroom]\ngateways = []\n\
-                  [geo.clusters.other]\ngateways = [\"127.0.0.1:1\"]\n";
+                  [geo.clusters.other]\ngateways = [\"127.0.0.1:1\"]\n\
+                  [geo.kinds.wallet]\ninstances = \"per_cluster\"\n";
     fs::write(path.join("node.toml"), config).expect("it can be written");
     let mut node = Command::new(PROGRAM);
     node.args(["node", "--config", "node.toml", "--tls-dir", "certs", "--http", "127.0.0.1:0", "--journal", "memory:"]);
