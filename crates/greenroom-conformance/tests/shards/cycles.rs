@@ -14,7 +14,7 @@ struct Guest {}
 #[actor]
 impl Guest {
     async fn activated(&mut self, cx: &Cx) -> Result<(), String> {
-        match cx.key().split_once(' ') {
+        match cx.key().rsplit_once(' ') {
             Some(("enters", hall)) => {
                 HallRef::of(cx, hall).enter(cx.key().to_string()).await.map_err(|e| e.to_string())
             }
@@ -29,7 +29,7 @@ impl Guest {
     }
 
     async fn deactivating(&mut self, cx: &Cx, _: Why) {
-        if let Some(("leaves", hall)) = cx.key().split_once(' ') {
+        if let Some(("leaves", hall)) = cx.key().rsplit_once(' ') {
             let _ = HallRef::of(cx, hall).enter(cx.key().to_string()).await;
         }
     }
