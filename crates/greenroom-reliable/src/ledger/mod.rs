@@ -333,7 +333,7 @@ impl Ledger {
         if !is_clean {
             return Ok(());
         }
-        let value = Fence { is_left: true, ..self.record }.encode(&key)?;
+        let value = Fence { is_left: true, after_death: false, ..self.record }.encode(&key)?;
         self.journal.replace(&key, value, fence, self.timeout).await.map(|_| ())
     }
 

@@ -24,6 +24,10 @@ pub(super) struct Fence {
     /// True once the owner has left without dying: none of its turns runs any more.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(super) is_left: bool,
+    /// True if an owner before may have died, so that messages that it had begun are suspects. It outlasts a take that the same process
+    /// repeats, because its answer was lost or the records could not be read.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) after_death: bool,
 }
 
 /// A recorded answer as it lay under its key, without a time; with no answer while its call waited in its actor's own queue.

@@ -30,6 +30,8 @@ where
     let key = place.fence();
     let found = journal.read(&key, timeout).await?;
     let before = found.as_ref().map(|found| Fence::decode(&key, &found.value)).transpose()?;
+    let may_have_died = |before: &Fence| before.process != Some(owner.number) || before.after_death;
+    let after_death = before.as_ref().is_some_and(|before| !before.is_left && may_have_died(before));
     let fence = Fence {
         epoch: Epoch(before.as_ref().map_or(1, |before| before.epoch.0 + 1)),
         // A new one is higher than that of any journal that was lost.
@@ -38,8 +40,8 @@ where
         answers_since: Some(before.as_ref().and_then(|before| before.answers_since).unwrap_or(now)),
         process: Some(owner.number),
         is_left: false,
+        after_death,
     };
-    let after_death = before.is_some_and(|before| !before.is_left && before.process != Some(owner.number));
     let process = owner.number;
     let value = fence.encode(&key)?;
     let version = match found {

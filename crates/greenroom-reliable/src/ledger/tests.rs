@@ -429,8 +429,9 @@ async fn an_owner_that_neither_left_nor_goes_on_may_have_died() {
     };
     assert!(!by(1).await.1.after_death, "there was no owner");
     assert!(!by(1).await.1.after_death, "the same process goes on");
+    assert!(by(2).await.1.after_death);
     let (ledger, recovered) = by(2).await;
-    assert!(recovered.after_death);
+    assert!(recovered.after_death, "it was not over with a take that the same process repeats");
     ledger.leave(Vec::new(), true).await.unwrap();
     let (ledger, recovered) = by(3).await;
     assert!(!recovered.after_death, "it has left");

@@ -26,8 +26,6 @@ pub(super) struct Driver {
     partition: PartitionId,
     journal: Arc<dyn Journal>,
     inputs: mpsc::Receiver<Input>,
-    /// True if an owner before this process may have died: its suspects are still to be tried.
-    after_death: bool,
 }
 
 /// Why an ownership is over.
@@ -45,7 +43,7 @@ impl Driver {
         journal: Arc<dyn Journal>,
         inputs: mpsc::Receiver<Input>,
     ) -> Self {
-        Self { port, partition, journal, inputs, after_death: false }
+        Self { port, partition, journal, inputs }
     }
 
     /// Owns the partition until its activation ends.
@@ -93,9 +91,7 @@ impl Driver {
             let (node, journal, partition) = (node.clone(), self.journal.clone(), self.partition);
             let taken = self.meanwhile(taken(node.clone(), journal, partition), early, None).await?;
             let error = match taken {
-                Ok((ledger, mut recovered)) => {
-                    self.after_death |= recovered.after_death;
-                    recovered.after_death = self.after_death;
+                Ok((ledger, recovered)) => {
                     return Ok(Owned::recover(&self.port, &*self.journal, ledger, recovered));
                 }
                 Err(error) => error,
