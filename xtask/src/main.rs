@@ -130,10 +130,11 @@ cargo xtask dist [--built]
 cargo xtask fuzz [--seconds N]
     Runs each fuzz target of fuzz/ for N seconds (60 by default). Needs a nightly toolchain and cargo-fuzz.
 
-cargo xtask mutants [ROOM]..
-    Breaks the pure protocols and the explorer (those of ROOM) in one place at a time, about two hundred in all, and runs their tests
-    and models: each mutant must die, or be listed with the reason why no test can notice it. Takes hours for all protocols, and a
-    quarter of an hour for `stage` and `explorer`, whose mutants name their tests; needs `timeout`.
+cargo xtask mutants [ROOM[:WORDS]]..
+    Breaks the pure protocols and the explorer (those of ROOM, or of its mutants those whose description contains WORDS) in one place at
+    a time, about two hundred in all, and runs their tests and models: each mutant must die, or be listed with the reason why no test
+    can notice it. Takes hours for all protocols, and a quarter of an hour for `stage` and `explorer`, whose mutants name their tests;
+    needs `timeout`.
 
 cargo xtask floors [--rounds N] [--beside PROGRAM] [ROW]..
     The figures that have goals, of all rows or of those whose names begin with ROW, beside the machine's own floor: medians of N

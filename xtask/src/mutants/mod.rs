@@ -154,14 +154,22 @@ enum Fate {
     Survived,
 }
 
-/// Runs the mutants of the rooms that `options` names, or all.
+/// Runs the mutants that `options` select, or all: each option is a room, or `ROOM:WORDS` for those whose description has the words.
 pub(crate) fn run(options: &[&str]) -> Result<(), String> {
-    if let Some(unknown) = options.iter().find(|name| ROOMS.iter().all(|room| room.name != **name)) {
+    let selections: Vec<(&str, &str)> =
+        options.iter().map(|option| option.split_once(':').unwrap_or((option, ""))).collect();
+    if let Some((unknown, _)) = selections.iter().find(|(name, _)| ROOMS.iter().all(|room| room.name != *name)) {
         let rooms: Vec<&str> = ROOMS.iter().map(|room| room.name).collect();
         return Err(format!("`mutants` takes names of rooms, not `{unknown}`; there are {}", rooms.join(", ")));
     }
-    let chosen: Vec<Chosen> =
-        numbered().filter(|(_, room, _)| options.is_empty() || options.contains(&room.name)).collect();
+    let is_chosen = |room: &Room, mutant: &Mutant| {
+        let takes = |(name, words): &(&str, &str)| *name == room.name && mutant.what.contains(words);
+        selections.is_empty() || selections.iter().any(takes)
+    };
+    let chosen: Vec<Chosen> = numbered().filter(|(_, room, mutant)| is_chosen(room, mutant)).collect();
+    if chosen.is_empty() {
+        return Err(format!("no mutant of these rooms is described by these words: {}", options.join(", ")));
+    }
     let mut unlike = Vec::new();
     for house in HOUSES {
         let mut own: Vec<Chosen> =
