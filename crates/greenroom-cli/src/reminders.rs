@@ -39,6 +39,17 @@ enum Action {
         #[command(flatten)]
         node: NodeAddress,
     },
+    /// Let a reminder tick that is parked because its turns took down their processes, at once if it is due
+    Retry {
+        /// The actor, as KIND/KEY
+        #[arg(value_name = "KIND/KEY")]
+        actor: String,
+        /// The reminder's name
+        #[arg(value_name = "NAME")]
+        name: String,
+        #[command(flatten)]
+        node: NodeAddress,
+    },
 }
 
 /// Runs the command.
@@ -46,6 +57,7 @@ pub(crate) fn run(command: &RemindersCommand) -> Result<(), String> {
     match &command.action {
         Action::List { actor, json, node } => list(actor.as_deref(), *json, node),
         Action::Cancel { actor, name, node } => cancel(actor, name, node),
+        Action::Retry { actor, name, node } => retry(actor, name, node),
     }
 }
 
@@ -68,7 +80,12 @@ fn list(actor: Option<&str>, json: bool, node: &NodeAddress) -> Result<(), Strin
     for reminder in reminders {
         let text = |field: &str| reminder[field].as_str().unwrap_or_default().to_owned();
         let due = reminder["due_unix_seconds"].as_f64().unwrap_or_default();
-        println!("{}\t{}\t{}\t{}\tdue {due:.0}", text("actor"), text("name"), text("method"), text("schedule"));
+        let parked = match reminder["parked"].as_bool() {
+            Some(true) => format!("\tparked after {} deaths", reminder["deaths"]),
+            _ => String::new(),
+        };
+        let (actor, name, method, schedule) = (text("actor"), text("name"), text("method"), text("schedule"));
+        println!("{actor}\t{name}\t{method}\t{schedule}\tdue {due:.0}{parked}");
     }
     if reminders.is_empty() {
         println!("no reminders");
@@ -79,12 +96,23 @@ fn list(actor: Option<&str>, json: bool, node: &NodeAddress) -> Result<(), Strin
 fn cancel(actor: &str, name: &str, node: &NodeAddress) -> Result<(), String> {
     let (kind, key) = split(actor)?;
     let answer = node.door(TIMEOUT)?.delete(&["-", "reminders", kind, key, name])?;
-    if answer.status != 200 {
-        return Err(described(answer.status, &answer.body));
+    said((answer.status, &answer.body), (actor, name), "cancelled")
+}
+
+fn retry(actor: &str, name: &str, node: &NodeAddress) -> Result<(), String> {
+    let (kind, key) = split(actor)?;
+    let answer = node.door(TIMEOUT)?.post(&["-", "reminders", kind, key, name, "retry"], "")?;
+    said((answer.status, &answer.body), (actor, name), "it ticks again")
+}
+
+/// Prints the outcome of a change to one reminder.
+fn said((status, body): (u16, &str), (actor, name): (&str, &str), done: &str) -> Result<(), String> {
+    if status != 200 {
+        return Err(described(status, body));
     }
-    let answer: Value = serde_json::from_str(&answer.body).map_err(|error| error.to_string())?;
+    let answer: Value = serde_json::from_str(body).map_err(|error| error.to_string())?;
     match answer["existed"].as_bool() {
-        Some(true) => println!("cancelled"),
+        Some(true) => println!("{done}"),
         _ => println!("{actor} has no reminder called {name:?}"),
     }
     Ok(())

@@ -46,6 +46,8 @@ pub struct Checks {
     pub tick_check: bool,
     /// A reminder's tick counts as done by its turn's outcome, and not as soon as the turn is over.
     pub tick_outcome: bool,
+    /// Processes that die during turns of a reminder's tick are counted before its next turn.
+    pub tick_deaths: bool,
     /// Those of reliable actors.
     pub delivery: delivery::Checks,
 }
@@ -72,6 +74,7 @@ impl Default for Checks {
             hint_fence: true,
             tick_check: true,
             tick_outcome: true,
+            tick_deaths: true,
             delivery: delivery::Checks::default(),
         }
     }

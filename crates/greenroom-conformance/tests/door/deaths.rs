@@ -1,4 +1,5 @@
-//! A message whose turn aborts its node's process is parked after three deaths, and an operator drops messages that wait.
+//! A message or a reminder whose turn aborts its node's process is parked after three deaths, and an operator drops messages that wait and
+//! lets reminders tick that are parked.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,6 +10,7 @@ use std::time::Duration;
 use greenroom::prelude::*;
 use greenroom_reliable::ledger::{OfflineJournal, StoredMessage};
 use greenroom_store::Journal;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::client::{get, post, raw};
@@ -45,10 +47,43 @@ impl Charge {
     }
 }
 
+/// Aborts its process when its reminder ticks, unless it is defused.
+#[derive(Default, Serialize, Deserialize, Actor)]
+struct Alarm {
+    is_live: bool,
+    rings: u64,
+}
+
+#[actor(persistent, save = "turn")]
+impl Alarm {
+    pub async fn set(&mut self, cx: &Cx, is_live: bool) -> Result<u64, String> {
+        self.is_live = is_live;
+        let ring = AlarmRef::of(cx, cx.key()).ring().after(Duration::from_secs(1));
+        ring.await.map(|()| 1).map_err(|error| error.to_string())
+    }
+
+    pub async fn defuse(&mut self) -> u64 {
+        self.is_live = false;
+        self.rings
+    }
+
+    pub async fn ring(&mut self) {
+        if self.is_live {
+            std::process::abort();
+        }
+        self.rings += 1;
+    }
+
+    pub async fn rings(&self) -> u64 {
+        self.rings
+    }
+}
+
 async fn node(folder: &Path) -> Node {
     let url = |name: &str| format!("sqlite:{}", folder.join(name).display());
     let builder = Node::builder().name("charged").http("127.0.0.1:0").table(url("table.db")).journal(url("journal.db"));
-    let builder = builder.configure(|config| config.reliable.partitions = 4).register::<Charge>();
+    let builder = builder.state(url("states.db")).configure(|config| config.reliable.partitions = 4);
+    let builder = builder.register::<Charge>().register::<Alarm>();
     builder.start().await.expect("it starts")
 }
 
@@ -129,8 +164,9 @@ async fn ask(door: &str, request: &str) -> Option<String> {
 
 fn call(path: &str, arguments: &Value, key: &str) -> String {
     let body = arguments.to_string();
+    let key = if key.is_empty() { String::new() } else { format!("idempotency-key: {key}\r\n") };
     format!(
-        "POST {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-type: application/json\r\nidempotency-key: {key}\r\n\
+        "POST {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-type: application/json\r\n{key}\
          content-length: {}\r\n\r\n{body}",
         body.len()
     )
@@ -151,6 +187,31 @@ async fn a_message_that_aborts_its_process_is_parked_after_three_deaths_and_othe
         let add = call(&format!("/charge/{actor}/add"), &json!({}), actor);
         assert_eq!(node.until(&add, Value::as_u64).await, 1);
     }
+    assert_eq!(node.deaths, 3, "it stays up");
+}
+
+#[tokio::test]
+async fn a_reminder_that_aborts_its_process_is_parked_after_three_deaths_until_an_operator_retries_it() {
+    let folder = tempfile::tempdir().expect("there is room");
+    let mut node = Supervised::new(folder.path());
+    // The harmless one is due at the same time on the same node.
+    for (actor, is_live) in [("harmless", false), ("bomb", true)] {
+        let set = call(&format!("/alarm/{actor}/set"), &json!({ "is_live": is_live }), "");
+        node.until(&set, Value::as_u64).await;
+    }
+    let request =
+        |path: &str| format!("{path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-length: 0\r\n\r\n");
+    let look = request("GET /-/reminders/alarm/bomb");
+    let is_parked = |answer: &Value| answer["reminders"].as_array()?.first().filter(|it| it["parked"] == true).cloned();
+    let parked = node.until(&look, is_parked).await;
+    assert_eq!((&parked["name"], &parked["deaths"], node.deaths), (&json!("ring"), &json!(3), 3), "{parked}");
+    let rings = |actor: &str| call(&format!("/alarm/{actor}/rings"), &json!({}), "");
+    let has_rung = |answer: &Value| answer.as_u64().filter(|rings| *rings > 0);
+    node.until(&rings("harmless"), has_rung).await;
+    assert_eq!(node.until(&call("/alarm/bomb/defuse", &json!({}), ""), Value::as_u64).await, 0);
+    let retry = request("POST /-/reminders/alarm/bomb/ring/retry");
+    assert!(node.until(&retry, |answer| answer["existed"].as_bool()).await, "it is there");
+    node.until(&rings("bomb"), has_rung).await;
     assert_eq!(node.deaths, 3, "it stays up");
 }
 

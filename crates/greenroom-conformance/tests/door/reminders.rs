@@ -5,7 +5,7 @@ use std::time::Duration;
 use greenroom::prelude::*;
 use serde_json::json;
 
-use crate::client::{get, raw};
+use crate::client::{get, post, raw};
 
 /// Is reminded.
 #[derive(Default, Actor)]
@@ -42,6 +42,9 @@ async fn reminders_are_shown_and_cancelled() {
         assert_eq!(answer.json(), json!({ "existed": existed }));
     }
     get(&door, "/-/reminders/plant/moss/at%20nine").await.problem(405, "wrong-method");
+    get(&door, "/-/reminders/plant/moss/at%20nine/retry").await.problem(405, "wrong-method");
+    let again = raw(&door, &post("/-/reminders/plant/moss/at%20nine/retry", "", "")).await;
+    assert_eq!(again.json(), json!({ "existed": false }), "what is cancelled stays cancelled");
     assert_eq!(get(&door, "/-/reminders/plant/moss").await.json()["reminders"], json!([]));
     let left = node.reminders_of(fern.id()).list().await.unwrap();
     assert_eq!(left.len(), 1);

@@ -223,6 +223,9 @@ async fn what_is_stored_is_shown_to_no_viewer_and_changed_for_admins_alone() {
     let cancelled = "/-/reminders/purse/p/rent";
     assert_eq!(ask("DELETE", &door, cancelled, &[VIEWER], "").await.status, 403);
     assert_ne!(ask("DELETE", &door, cancelled, &[OPERATOR], "").await.status, 403);
+    let retried = "/-/reminders/purse/p/rent/retry";
+    assert_eq!(ask("POST", &door, retried, &[VIEWER], "").await.status, 403);
+    assert_ne!(ask("POST", &door, retried, &[OPERATOR], "").await.status, 403);
     let still = get(&door, path, &[OPS]).await;
     assert!(still.body.contains("4711") && still.body.contains(&version), "{still:?}");
     assert_eq!(ask("PUT", &door, &ends, &[OPS, &matches], r#"{"coins":1}"#).await.status, 200);

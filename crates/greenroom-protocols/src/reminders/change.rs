@@ -156,11 +156,11 @@ impl<P: Clone> Change<P> {
     fn record(&self, hint: HintName) -> Record<P> {
         match &self.want {
             Want::Set { registration, due, plan } => {
-                Record { registration: *registration, due: *due, hint, plan: Ok(plan.clone()) }
+                Record { registration: *registration, due: *due, hint, plan: Ok(plan.clone()), attempt: None }
             }
             Want::Cancel { until } => {
                 let registration = self.found.as_ref().map_or(0, |found| found.record.registration);
-                Record { registration, due: *until, hint, plan: Err(Tombstone) }
+                Record { registration, due: *until, hint, plan: Err(Tombstone), attempt: None }
             }
         }
     }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::{Action, Event, Now, Plan, Range, Wall};
 use crate::checks::Checks;
 use crate::directory::{RANGES, RangeId, owner};
-use crate::node::{NodeId, Status, View};
+use crate::node::{End, NodeId, Status, View};
 use crate::time::Timestamp;
 
 /// All ranges as one node keeps them, and the word that it owes to others' owners.
@@ -44,11 +44,11 @@ pub struct Tell {
 }
 
 impl<K: Clone + Eq + Debug, P: Plan> Keeper<K, P> {
-    /// The ranges of a node that knows no view yet.
-    pub fn new(me: NodeId, checks: Checks) -> Self {
+    /// The ranges of a node that knows no view yet. The turns of one tick may take down `deaths_max` processes before it is parked.
+    pub fn new(me: NodeId, checks: Checks, deaths_max: u32) -> Self {
         Self {
             me,
-            ranges: (0..RANGES).map(|_| Range::new(checks)).collect(),
+            ranges: (0..RANGES).map(|_| Range::new(checks, deaths_max)).collect(),
             owners: vec![None; usize::from(RANGES)],
             untold: BTreeMap::new(),
             last: 0,
@@ -62,9 +62,14 @@ impl<K: Clone + Eq + Debug, P: Plan> Keeper<K, P> {
         let died = old.members.keys().any(|node| alive(old, node) && !alive(new, node));
         for range in (0..RANGES).map(RangeId) {
             let owner = owner(range, new);
+            let after_death = match self.owners[usize::from(range.0)] {
+                Some(before) => !alive(new, &before) && new.ends.get(&before) != Some(&End::Left),
+                // This is the first view here. If others were there before, one of them owned the range.
+                None => new.active().all(|(node, _)| node == self.me),
+            };
             let events: &[_] = match owner == Some(self.me) {
                 false => &[Event::Lose],
-                true if !self.ranges[usize::from(range.0)].is_owned() => &[Event::Own],
+                true if !self.ranges[usize::from(range.0)].is_owned() => &[Event::Own { after_death }],
                 true if died => &[Event::Rescan, Event::Retry],
                 true => &[Event::Retry],
             };

@@ -17,6 +17,8 @@
 //!   compare-and-swap: at least one turn for each due time, and one move, whoever else believes to own the range. Missed due times
 //!   fold into one tick. A tick is done when its turn has ended and, where it saves, has saved; the activation remembers that in its
 //!   [`TickLog`].
+//! - **Deaths are counted before the next turn.** The turn of a tick whose last turn may have taken its process down begins once its
+//!   record holds a [`TickAttempt`]; after some deaths the reminder is parked.
 //! - **A turn looks before it runs.** The tick names registration and due time; the host reads the record inside of the
 //!   turn and runs nothing if it has another one. So no turn begins after a cancellation was acknowledged.
 //! - **What is cancelled or over leaves a tombstone** for a while: a registration that nobody knew the outcome of, and that the
@@ -25,6 +27,7 @@
 //! [`Range`] is the owner's part, [`Change`] that of who registers and cancels, [`Keeper`] knows which ranges are whose and tells
 //! their owners what has come up in them.
 
+mod attempts;
 mod change;
 mod keeper;
 mod range;
@@ -33,11 +36,13 @@ mod record;
 mod tests;
 mod tick_log;
 mod window;
+mod work;
 
 use std::fmt::Debug;
 use std::hash::Hash;
 use std::time::Duration;
 
+pub use attempts::TickAttempt;
 pub use change::{Answer, Change, Ended, Step, Want};
 pub use keeper::{Keeper, Tell};
 pub use range::{Action, Delivered, Event, Range, WorkId};

@@ -2,12 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
-use std::time::Duration;
 
 use super::window::Window;
-use super::{
-    Etag, Fold, Found, GRACE, HORIZON, Hint, HintName, LOADED_MAX, Now, Plan, Position, Record, Tombstone, Wall,
-};
+use super::work::{POSTPONED, Ran, Stage, TRIES, Work};
+use super::{Etag, Fold, Found, GRACE, HORIZON, Hint, HintName, LOADED_MAX, Now, Plan, Position, Record, Wall};
 use crate::checks::Checks;
 use crate::time::Timestamp;
 
@@ -19,7 +17,10 @@ pub struct WorkId(pub u64);
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Event<K, P> {
     /// This node has come to own the range.
-    Own,
+    Own {
+        /// True if the owner before may have died.
+        after_death: bool,
+    },
     /// It does not own it any more.
     Lose,
     /// A hint was made that comes up then.
@@ -95,6 +96,8 @@ pub enum Delivered {
     Again,
     /// The cluster did not bring it to its actor, or lost its end, as it recovers from something: to be sent again soon.
     Lost,
+    /// The process in which the turn may have run has died, a node or a host: to be sent again soon, as a suspect.
+    Died,
     /// The host found another record: to be read again.
     Gone,
 }
@@ -126,6 +129,8 @@ pub enum Action<K, P> {
         record: Record<P>,
         /// What the tick stands for.
         fold: Fold,
+        /// True if no other tick with this mark may be under way from this node.
+        is_alone: bool,
     },
     /// Create a hint under a fresh number.
     CreateHint {
@@ -163,6 +168,13 @@ pub enum Action<K, P> {
         /// Attempts that it had.
         attempts: u32,
     },
+    /// Report that turns of a tick have taken down so many processes that its reminder is parked. There is no answer.
+    ReportParked {
+        /// Whose.
+        of: K,
+        /// Processes that have died.
+        deaths: u32,
+    },
     /// Remove a hint.
     DropHint {
         /// For the answer.
@@ -176,6 +188,10 @@ pub enum Action<K, P> {
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Range<K, P> {
     checks: Checks,
+    /// Processes that turns of one tick may take down before it is parked.
+    deaths_max: u32,
+    /// The time at which this node came to own the range, if the owner before may have died.
+    after_death: Option<Wall>,
     /// What is loaded of the hints; `None` while the range is not ours.
     window: Option<Window>,
     works: BTreeMap<WorkId, Work<K, P>>,
@@ -183,51 +199,11 @@ pub struct Range<K, P> {
     scans: u64,
 }
 
-/// One hint that is loaded, and what comes of it.
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
-struct Work<K, P> {
-    at: Position,
-    tag: Etag,
-    hint: Hint<K>,
-    stage: Stage<P>,
-    /// The tick whose turn has run, until its record has moved on.
-    ran: Option<Ran>,
-    /// How often it was put off by the store or the cluster.
-    tries: u32,
-    /// How often its actor did not take the tick.
-    refused: u32,
-    /// The tick whose turns have failed, by registration and due time, and how many have.
-    failed: Option<(u64, Wall, u32)>,
-}
-
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
-enum Stage<P> {
-    /// Waits for its time.
-    Due,
-    Paused(Timestamp),
-    Reading,
-    Delivering(Found<P>, Fold),
-    /// The next hint is made, for the record to go to this due time.
-    Hinting(Found<P>, Wall),
-    /// The record moves on to a hint that comes up then.
-    Writing(Wall),
-    /// The record is written as it is, so that no earlier write can come true.
-    Fencing,
-    Removing,
-    Dropping,
-}
-
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
-struct Ran {
-    registration: u64,
-    due: Wall,
-    next: Option<Wall>,
-}
-
 impl<K: Clone + Eq + Debug, P: Plan> Range<K, P> {
-    /// A range that is not ours.
-    pub fn new(checks: Checks) -> Self {
-        Self { checks, window: None, works: BTreeMap::new(), last: 0, scans: 0 }
+    /// A range that is not ours. The turns of one tick may take down `deaths_max` processes before it is parked.
+    pub fn new(checks: Checks, deaths_max: u32) -> Self {
+        let (after_death, window, works) = (None, None, BTreeMap::new());
+        Self { checks, deaths_max, after_death, window, works, last: 0, scans: 0 }
     }
 
     /// Whether it is ours.
@@ -251,7 +227,9 @@ impl<K: Clone + Eq + Debug, P: Plan> Range<K, P> {
     /// Applies `event` at `now`, appending what must be done to `out`, in order.
     pub fn handle(&mut self, now: Now, event: Event<K, P>, out: &mut Vec<Action<K, P>>) {
         match event {
-            Event::Own if self.window.is_none() => self.window = Some(Window::new()),
+            Event::Own { after_death } if self.window.is_none() => {
+                (self.window, self.after_death) = (Some(Window::new()), after_death.then_some(now.wall));
+            }
             Event::Lose => {
                 self.window = None;
                 self.works.clear();
@@ -269,7 +247,7 @@ impl<K: Clone + Eq + Debug, P: Plan> Range<K, P> {
             Event::HintCreated { work, hint } => self.hint_created(now, work, hint, out),
             Event::Written { work, applied } => self.written(now, work, applied, out),
             Event::Dropped { work, gone } => self.dropped(now, work, gone),
-            Event::Own | Event::Scanned { .. } | Event::Tick => {}
+            Event::Own { .. } | Event::Scanned { .. } | Event::Tick => {}
         }
         self.go_on(now, out);
         assert!(self.works.len() <= LOADED_MAX, "more hints are in memory than there is room for");
@@ -327,8 +305,7 @@ impl<K: Clone + Eq + Debug, P: Plan> Range<K, P> {
             last = Some(at);
             if self.works.values().all(|work| work.at != at) {
                 self.last += 1;
-                let work = Work { at, tag, hint, stage: Stage::Due, ran: None, tries: 0, refused: 0, failed: None };
-                self.works.insert(WorkId(self.last), work);
+                self.works.insert(WorkId(self.last), Work::new(at, tag, hint));
             }
         }
         if more { window.goes_on(last) } else { window.reached(Wall::NEVER) }
@@ -361,10 +338,13 @@ impl<K: Clone + Eq + Debug, P: Plan> Range<K, P> {
                 work.move_on(id, now, found, out);
             }
             _ => {
+                let deaths = work.attempts.deaths(&found.record, self.after_death);
+                if deaths >= self.deaths_max && self.checks.tick_deaths {
+                    return work.park(id, found, deaths, out);
+                }
                 let fold = plan.fold(found.record.due, now.wall);
-                let record = found.record.clone();
-                work.stage = Stage::Delivering(found, fold);
-                out.push(Action::Deliver { work: id, of: work.hint.of.clone(), record, fold });
+                let deaths = if self.checks.tick_deaths { deaths } else { 0 };
+                work.deliver(id, fold, deaths, found, out);
             }
         }
     }
@@ -373,7 +353,7 @@ impl<K: Clone + Eq + Debug, P: Plan> Range<K, P> {
         let crowded = self.works.len() >= LOADED_MAX / 2;
         let Some(work) = self.works.get_mut(&id) else { return };
         let Stage::Delivering(found, fold) = &work.stage else { return };
-        let (found, fold) = (found.clone(), *fold);
+        let (mut found, fold) = (found.clone(), *fold);
         match how {
             Delivered::Failed { attempts_max } if work.fail(now, &found) < attempts_max => {}
             Delivered::Ran | Delivered::Hopeless | Delivered::Failed { .. } => {
@@ -383,16 +363,25 @@ impl<K: Clone + Eq + Debug, P: Plan> Range<K, P> {
                 let Record { registration, due, .. } = found.record;
                 work.ran = Some(Ran { registration, due, next: fold.next });
                 (work.tries, work.refused, work.failed) = (0, 0, None);
-                work.move_on(id, now, found, out);
+                return work.move_on(id, now, found, out);
             }
             Delivered::Again if work.refused >= TRIES && crowded => {
                 // Others need its room in memory: the record stays as it is, under a later hint.
                 let wake = now.wall + POSTPONED;
-                work.make_hint(id, found.clone(), found.record.due, wake, out);
+                if let Some(attempt) = &mut found.record.attempt {
+                    attempt.is_running = false;
+                }
+                let due = found.record.due;
+                return work.make_hint(id, found, due, wake, out);
             }
             Delivered::Again => work.refuse(now),
             Delivered::Lost | Delivered::Gone => work.pause(now),
+            Delivered::Died => {
+                work.attempts.died();
+                return work.pause(now);
+            }
         }
+        work.clear(id, found, out);
     }
 
     fn hint_created(&mut self, now: Now, id: WorkId, hint: Option<HintName>, out: &mut Vec<Action<K, P>>) {
@@ -417,8 +406,19 @@ impl<K: Clone + Eq + Debug, P: Plan> Range<K, P> {
                 // Also if nobody knows whether it was applied.
                 self.noted(wake);
             }
+            Stage::Recording(attempt) if applied => {
+                work.attempts.recorded(attempt);
+                work.stage = Stage::Reading;
+                out.push(Action::Read { work: id, of: work.hint.of.clone() });
+            }
+            Stage::Clearing(attempt, until) => {
+                if applied {
+                    work.attempts.recorded(attempt);
+                }
+                work.stage = Stage::Paused(until);
+            }
             Stage::Removing if applied => work.drop_hint(id, out),
-            Stage::Removing | Stage::Fencing => work.pause(now),
+            Stage::Recording(_) | Stage::Removing | Stage::Fencing => work.pause(now),
             _ => {}
         }
     }
@@ -432,96 +432,3 @@ impl<K: Clone + Eq + Debug, P: Plan> Range<K, P> {
         }
     }
 }
-
-impl<K: Clone, P: Plan> Work<K, P> {
-    /// Looks at the record again after a while.
-    fn pause(&mut self, now: Now) {
-        self.stage = Stage::Paused(now.clock + pause_after(self.tries).min(PAUSE_MAX));
-        self.tries += 1;
-    }
-
-    /// Counts a refusal by the tick's actor, and pauses. Other failures do not lengthen this pause: the store and the cluster may have
-    /// failed, or an earlier turn of the tick run, for minutes before the first refusal.
-    fn refuse(&mut self, now: Now) {
-        self.stage = Stage::Paused(now.clock + pause_after(self.refused).min(REFUSED_PAUSE_MAX));
-        self.refused += 1;
-    }
-
-    /// Ends its pause, and takes what went wrong before for the cluster's doing.
-    fn retry(&mut self) {
-        (self.tries, self.refused) = (0, 0);
-        if let Stage::Paused(until) = &mut self.stage {
-            *until = Timestamp::default();
-        }
-    }
-
-    /// Counts a failed turn of the tick that `found` is due for, and pauses: the number of its failed turns.
-    fn fail(&mut self, now: Now, found: &Found<P>) -> u32 {
-        let Record { registration, due, .. } = found.record;
-        let is_same = |(known, at, _): &(u64, Wall, u32)| (*known, *at) == (registration, due);
-        let before = self.failed.filter(is_same).map_or(0, |(.., failed)| failed);
-        self.failed = Some((registration, due, before + 1));
-        let pause = FAILED_PAUSE_MIN * 4_u32.saturating_pow(before.min(8));
-        self.stage = Stage::Paused(now.clock + pause.min(REFUSED_PAUSE_MAX));
-        before + 1
-    }
-
-    fn drop_hint(&mut self, id: WorkId, out: &mut Vec<Action<K, P>>) {
-        self.stage = Stage::Dropping;
-        out.push(Action::DropHint { work: id, hint: HintName { at: self.at, tag: self.tag.clone() } });
-    }
-
-    /// A write that names this hint may still come true: not once the record has another version.
-    fn fence(&mut self, id: WorkId, now: Now, found: Found<P>, out: &mut Vec<Action<K, P>>) {
-        if self.tries < FENCE_TRIES {
-            // As a rule it is just about to.
-            return self.pause(now);
-        }
-        self.stage = Stage::Fencing;
-        out.push(Action::Write { work: id, of: self.hint.of.clone(), record: found.record, expected: found.tag });
-    }
-
-    /// The tick's turn has run: on to the next one.
-    fn move_on(&mut self, id: WorkId, now: Now, mut found: Found<P>, out: &mut Vec<Action<K, P>>) {
-        let ran = self.ran.as_ref().map(|ran| (ran.registration, ran.due));
-        assert_eq!(
-            ran,
-            Some((found.record.registration, found.record.due)),
-            "a record moves on before its tick has run"
-        );
-        match self.ran.as_ref().and_then(|ran| ran.next) {
-            Some(next) => self.make_hint(id, found, next, next, out),
-            None => {
-                let until = now.wall + GRACE;
-                found.record.plan = Err(Tombstone);
-                self.make_hint(id, found, until, until, out);
-            }
-        }
-    }
-
-    fn make_hint(&mut self, id: WorkId, found: Found<P>, due: Wall, wake: Wall, out: &mut Vec<Action<K, P>>) {
-        let hint = Hint { of: self.hint.of.clone(), expected: Some(found.tag.clone()) };
-        self.stage = Stage::Hinting(found, due);
-        out.push(Action::CreateHint { work: id, wake, hint });
-    }
-}
-
-/// Returns the pause after a failure that `before` others of its sort came before.
-fn pause_after(before: u32) -> Duration {
-    PAUSE_MIN * 2_u32.saturating_pow(before.min(16))
-}
-
-/// The first pause after a failure.
-const PAUSE_MIN: Duration = Duration::from_millis(250);
-/// The longest while the store or the cluster fails: no longer, as what is due is late already when they are back.
-const PAUSE_MAX: Duration = Duration::from_secs(2);
-/// The longest while an actor does not take its tick.
-const REFUSED_PAUSE_MAX: Duration = Duration::from_secs(60);
-/// The first pause after a turn that has failed by an exception; the next ones are four times as long each.
-const FAILED_PAUSE_MIN: Duration = Duration::from_secs(1);
-/// Times that an actor may refuse a tick before the reminder leaves memory for a while, if others need the room.
-const TRIES: u32 = 7;
-/// For how long, at least.
-const POSTPONED: Duration = Duration::from_secs(60);
-/// Looks at a record before a write is taken for one that will never come.
-const FENCE_TRIES: u32 = 3;

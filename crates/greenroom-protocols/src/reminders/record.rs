@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::Etag;
+use super::{Etag, TickAttempt};
 
 /// A point of the calendar: milliseconds since 1970, UTC.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
@@ -15,6 +15,9 @@ pub struct Wall(pub u64);
 impl Wall {
     /// A point that is never reached.
     pub const NEVER: Wall = Wall(u64::MAX);
+
+    /// The time of the hint of a parked reminder, after all times at which a reminder can be due.
+    pub const PARKED: Wall = Wall((1 << 48) - 1);
 
     /// Time from `earlier` to `self`; zero if `earlier` is later.
     pub const fn since(self, earlier: Wall) -> Duration {
@@ -42,6 +45,16 @@ pub struct Record<P> {
     pub hint: HintName,
     /// What is to be done, and when again.
     pub plan: Result<P, Tombstone>,
+    /// The last attempt at a turn that may have taken its process down; `None` if its tick is no suspect.
+    pub attempt: Option<TickAttempt>,
+}
+
+impl<P> Record<P> {
+    /// True if its tick is given up, as turns of it have taken their processes down. The reminder does not come up any more, until it is
+    /// registered anew.
+    pub fn is_parked(&self) -> bool {
+        self.hint.at.wake == Wall::PARKED
+    }
 }
 
 /// The mark of a reminder that was cancelled or is over.

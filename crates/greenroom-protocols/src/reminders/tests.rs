@@ -10,6 +10,8 @@ use crate::directory::{RangeId, owner};
 use crate::node::{Member, NodeId, Status, View};
 use crate::time::Timestamp;
 
+mod deaths;
+
 /// Every so many milliseconds; 0 for once.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 struct Beat(u64);
@@ -96,13 +98,22 @@ struct Scene {
     /// When each tick was sent that is not done, and the reminders that were given up.
     failed_at: Vec<u64>,
     given_up: Vec<u32>,
+    /// True if ticks that are sent get no answer, as this node dies with their turns.
+    dies: bool,
+    /// Reminders that are parked, each with the deaths, and ticks that were sent alone.
+    parked: Vec<(u32, u32)>,
+    alone: usize,
 }
 
 impl Scene {
     fn new() -> Self {
+        Self::under(Checks::default())
+    }
+
+    fn under(checks: Checks) -> Self {
         let mut scene = Self {
             rows: Rows::default(),
-            range: Range::new(Checks::default()),
+            range: Range::new(checks, 3),
             now: 1_000_000,
             ticks: Vec::new(),
             how: Delivered::Ran,
@@ -110,8 +121,11 @@ impl Scene {
             loaded_max: 0,
             failed_at: Vec::new(),
             given_up: Vec::new(),
+            dies: false,
+            parked: Vec::new(),
+            alone: 0,
         };
-        scene.play(Event::Own);
+        scene.play(Event::Own { after_death: false });
         scene
     }
 
@@ -141,7 +155,12 @@ impl Scene {
                 Event::Scanned { token, items: Some(items.collect()), more }
             }
             Action::Read { work, of } => Event::Read { work, found: Ok(self.rows.records.get(&of).cloned()) },
-            Action::Deliver { work, of, record, fold } => {
+            Action::Deliver { work, of, record, fold, is_alone } => {
+                self.alone += usize::from(is_alone);
+                if self.dies {
+                    self.failed_at.push(self.now);
+                    return Event::Tick;
+                }
                 if self.how == Delivered::Ran {
                     self.ticks.push((of, record.due.0, fold.missed));
                 } else {
@@ -165,6 +184,10 @@ impl Scene {
             Action::ReportFailed { of, attempts } => {
                 assert_eq!(attempts as usize, self.failed_at.len());
                 self.given_up.push(of);
+                Event::Tick
+            }
+            Action::ReportParked { of, deaths } => {
+                self.parked.push((of, deaths));
                 Event::Tick
             }
             Action::DropHint { work, hint } => {
@@ -230,7 +253,7 @@ fn ticks_missed_while_nobody_owned_the_range_come_as_one() {
     scene.rows.register(1, 1_010_000, 1_000);
     scene.play(Event::Lose);
     scene.pass(15_300);
-    scene.play(Event::Own);
+    scene.play(Event::Own { after_death: false });
     assert_eq!(scene.ticks, [(1, 1_010_000, 5)]);
     scene.pass(1_000);
     assert_eq!(scene.ticks[1..], [(1, 1_016_000, 0)]);
@@ -258,7 +281,7 @@ fn the_hint_of_a_record_that_is_not_there_yet_is_kept() {
     scene.note(1_001_000);
     scene.pass(5_000);
     assert!(scene.rows.hints.contains_key(&hint.at), "its record may yet come");
-    let record = Record { registration: 1, due: hint.at.wake, hint, plan: Ok(Beat(0)) };
+    let record = Record { registration: 1, due: hint.at.wake, hint, plan: Ok(Beat(0)), attempt: None };
     assert!(scene.rows.write(1, record, None));
     scene.pass(60_000);
     assert_eq!(scene.ticks, [(1, 1_001_000, 0)], "found by the next look at the whole range");
@@ -283,7 +306,7 @@ fn a_hint_whose_write_may_come_true_goes_only_after_that_is_impossible() {
     assert!(scene.rows.hints.contains_key(&hint.at), "the write is about to come");
     scene.pass(60_000);
     assert!(!scene.rows.hints.contains_key(&hint.at), "given up");
-    let record = Record { registration: 9, due: hint.at.wake, hint, plan: Ok(Beat(0)) };
+    let record = Record { registration: 9, due: hint.at.wake, hint, plan: Ok(Beat(0)), attempt: None };
     assert!(!scene.rows.write(1, record, Some(&expected)), "and the late write is refused");
     scene.pass(900_000);
     assert_eq!(scene.ticks, [(1, 1_900_000, 0)], "what was there has not suffered");
@@ -401,7 +424,7 @@ fn however_many_are_due_at_once_only_a_bounded_number_is_in_memory() {
     }
     scene.play(Event::Lose);
     scene.now = 1_002_000;
-    scene.play(Event::Own);
+    scene.play(Event::Own { after_death: false });
     scene.pass(1_000);
     assert_eq!(scene.ticks.len(), 5_000);
     assert!(scene.loaded_max <= LOADED_MAX, "{} were loaded", scene.loaded_max);
@@ -430,7 +453,7 @@ fn a_word_is_said_again_to_each_owner_until_it_is_confirmed() {
     let all = members(&[1, 2, 3]);
     let first = owner(range, &all).unwrap();
     let me = if first == NodeId(1) { NodeId(2) } else { NodeId(1) };
-    let mut keeper = Keeper::<u32, Beat>::new(me, Checks::default());
+    let mut keeper = Keeper::<u32, Beat>::new(me, Checks::default(), 3);
     let now = |millis: u64| Now { clock: Timestamp::from_nanos(millis * 1_000_000), wall: Wall(millis) };
     let mut out = Vec::new();
     keeper.view(now(0), &View::default(), &all, &mut out);
@@ -482,7 +505,7 @@ proptest! {
                     prop_assert_eq!(existed, expected.remove(&name).is_some());
                 }
                 3 => scene.play(Event::Lose),
-                4 => scene.play(Event::Own),
+                4 => scene.play(Event::Own { after_death: false }),
                 _ => {}
             }
             scene.pass(time / 2);

@@ -3,7 +3,7 @@
 //!
 //! The machines are the real ones: [`Range`] of two owners, [`TickLog`] of the activation, [`Lanes`] of its shard. The store answers at
 //! once, as the model `reminders` has its faults. A host dies, or freezes until its lease is over and later goes on as if nothing had
-//! happened; another one comes. The actor's node starts again and forgets its activation, the range goes to another owner while the first one
+//! happened; another one comes. In an instance of its own the turn always takes down its process. The actor's node starts again and forgets its activation, the range goes to another owner while the first one
 //! does not know yet, answers get lost, turns raise exceptions, and states are not saved.
 
 use std::collections::BTreeMap;
@@ -22,8 +22,11 @@ use greenroom_protocols::versions::{self, ANY};
 use stateright::{Checker, HasDiscoveries, Model, Property};
 
 const ACTOR: Activation = Activation(1);
+/// The first owner has come before the tick is due.
+const EARLIER: Wall = Wall(9_000);
 const DUE: Wall = Wall(10_000);
 const ATTEMPTS_MAX: u32 = 2;
+const DEATHS_MAX: u32 = 3;
 /// The model looks no further than this: three seconds after the tick was due. Pauses that end later are taken for ended, unless only
 /// the next look at the whole range would end them.
 const END: Wall = Wall(13_000);
@@ -48,6 +51,8 @@ struct Instance {
     /// The tick's method is a read, which runs beside others.
     is_read: bool,
     takes_over: bool,
+    /// Each turn of the tick takes down its host or its node.
+    is_poison: bool,
 }
 
 /// A tick's call between an owner and the actor. `owner` is `None` once no owner waits for it.
@@ -101,6 +106,8 @@ struct State {
     done: u8,
     is_reported: bool,
     was_lost: bool,
+    /// Turns whose host or node was lost while they ran.
+    deaths: u32,
     wrong: Option<&'static str>,
 }
 
@@ -127,6 +134,8 @@ enum Step {
     LeaseEnds,
     HostComes,
     NodeStartsAgain,
+    /// The owner of the range dies together with the actor's node.
+    OwnerDies,
     TakeOver,
     OwnerHears,
     Time,
@@ -179,6 +188,14 @@ impl State {
                 }
                 return None;
             }
+            Action::ReportParked { deaths, .. } => {
+                self.is_reported = true;
+                if deaths < DEATHS_MAX || self.deaths < DEATHS_MAX {
+                    self.wrong =
+                        Some("a tick is parked before its turns have taken down as many processes as they may");
+                }
+                return None;
+            }
             Action::DropHint { work, hint } => {
                 self.hints.remove(&hint.at);
                 Event::Dropped { work, gone: true }
@@ -207,7 +224,7 @@ impl State {
     }
 
     fn is_over(&self) -> bool {
-        self.record.as_ref().is_none_or(|found| found.record.plan.is_err())
+        self.record.as_ref().is_none_or(|found| found.record.plan.is_err() || found.record.is_parked())
     }
 
     /// Answers a call, if its owner still waits for it.
@@ -295,7 +312,10 @@ impl State {
                 let RunningTurn { call, .. } = self.running.remove(place);
                 self.send(call);
             }
-            None => self.turn_over(cookie, false, Delivered::Again),
+            None => {
+                self.deaths += 1;
+                self.turn_over(cookie, false, Delivered::Died);
+            }
         }
     }
 
@@ -333,6 +353,23 @@ impl State {
         self.lane(LaneEvent::Joined { session });
     }
 
+    /// The actor's node starts again, and with it this owner, if it is there. The activation and its lanes are gone; its host dials the node
+    /// again.
+    fn lose_node(&mut self, owner: Option<usize>) {
+        if let Some(owner) = owner {
+            self.owner(owner, Event::Lose);
+        }
+        (self.log, self.lanes) = (TickLog::default(), Lanes::new(Settings::default(), 0));
+        (self.host, self.frozen, self.done_here, self.is_wanted) = (None, None, 0, false);
+        for RunningTurn { call, .. } in std::mem::take(&mut self.running) {
+            self.deaths += 1;
+            self.answer(call, Delivered::Died);
+        }
+        for call in std::mem::take(&mut self.calls) {
+            self.answer(call, Delivered::Lost);
+        }
+    }
+
     /// True if each turn that runs is at the host, or waits for one to come.
     fn turns_have_a_host(&self) -> bool {
         let is_at = |host: &HostProcess, running: &RunningTurn| {
@@ -363,8 +400,8 @@ impl Model for Instance {
 
     fn init_states(&self) -> Vec<State> {
         let mut state = State {
-            wall: DUE,
-            owners: vec![Range::new(self.checks); 2],
+            wall: EARLIER,
+            owners: vec![Range::new(self.checks, DEATHS_MAX); 2],
             record: None,
             hints: BTreeMap::new(),
             tags: 0,
@@ -384,12 +421,15 @@ impl Model for Instance {
             done: 0,
             is_reported: false,
             was_lost: false,
+            deaths: 0,
             wrong: None,
         };
         let hint = state.create_hint(DUE, Hint { of: 0, expected: None });
-        state.write(Record { registration: 7, due: DUE, hint, plan: Ok(Once) });
+        state.write(Record { registration: 7, due: DUE, hint, plan: Ok(Once), attempt: None });
         state.host_comes();
-        state.owner(0, Event::Own);
+        state.owner(0, Event::Own { after_death: false });
+        state.wall = DUE;
+        state.owner(0, Event::Tick);
         vec![state]
     }
 
@@ -404,6 +444,11 @@ impl Model for Instance {
         }
         match &state.host {
             Some(host) if host.is_frozen => out.extend([Step::HostThaws, Step::LeaseEnds]),
+            Some(host) if self.is_poison => {
+                if !host.turns.is_empty() {
+                    out.extend([Step::HostDies, Step::NodeStartsAgain, Step::OwnerDies]);
+                }
+            }
             Some(host) => {
                 for turn in &host.turns {
                     out.push(Step::TurnEnds(*turn, Outcome::Saved));
@@ -440,7 +485,8 @@ impl Model for Instance {
         let mut state = state.clone();
         let is_fault = match step {
             Step::TurnEnds(_, outcome) => outcome != Outcome::Saved,
-            Step::LoseAnswer | Step::HostDies | Step::HostFreezes | Step::NodeStartsAgain => true,
+            Step::HostDies | Step::NodeStartsAgain => !self.is_poison,
+            Step::LoseAnswer | Step::HostFreezes => true,
             _ => false,
         };
         state.faults -= u8::from(is_fault);
@@ -479,16 +525,13 @@ impl Model for Instance {
                 state.session_over(session);
             }
             Step::HostComes => state.host_comes(),
-            Step::NodeStartsAgain => {
-                // The activation and its lanes are gone; its host dials the node again.
-                (state.log, state.lanes) = (TickLog::default(), Lanes::new(Settings::default(), 0));
-                (state.host, state.frozen, state.done_here, state.is_wanted) = (None, None, 0, false);
-                let running = std::mem::take(&mut state.running).into_iter().map(|running| running.call);
-                for call in running.chain(std::mem::take(&mut state.calls)) {
-                    state.answer(call, Delivered::Lost);
-                }
+            Step::NodeStartsAgain => state.lose_node(None),
+            Step::TakeOver => state.owner(1, Event::Own { after_death: false }),
+            Step::OwnerDies => {
+                let owner = state.owners.iter().position(Range::is_owned)?;
+                state.lose_node(Some(owner));
+                state.owner(1 - owner, Event::Own { after_death: true });
             }
-            Step::TakeOver => state.owner(1, Event::Own),
             Step::OwnerHears => {
                 state.owner(0, Event::Lose);
                 for call in &mut state.calls {
@@ -507,6 +550,9 @@ impl Model for Instance {
 
     fn properties(&self) -> Vec<Property<Self>> {
         vec![
+            Property::always("few processes die during turns of the tick", |instance: &Self, state: &State| {
+                !instance.is_poison || state.deaths <= DEATHS_MAX
+            }),
             Property::always("nothing goes wrong", |_, state: &State| state.wrong.is_none()),
             Property::always("the tick never gets stuck", |instance: &Self, state: &State| {
                 let mut steps = Vec::new();
@@ -517,8 +563,8 @@ impl Model for Instance {
                 let waits = state.next_deadline().is_some_and(|at| at > END && at < RESCAN_FIRST);
                 state.turns_have_a_host() && (state.is_over() || waits || steps.iter().any(goes_on))
             }),
-            Property::sometimes("a tick is done after its host was lost in its turn", |_, state: &State| {
-                state.was_lost && state.done > 0 && state.is_over()
+            Property::sometimes(END_AFTER_DEATH, |instance: &Self, state: &State| {
+                state.was_lost && (state.done > 0 || instance.is_poison) && state.is_over()
             }),
         ]
     }
@@ -534,20 +580,22 @@ fn explore(instance: Instance) -> Vec<String> {
     let wrong: Vec<String> = checker
         .discoveries()
         .iter()
-        .filter(|(name, _)| !name.starts_with("a tick is done"))
-        .map(|(name, path)| format!("{name}:\n{:?}", path.clone().into_actions()))
+        .filter(|(name, _)| **name != END_AFTER_DEATH)
+        .map(|(name, path)| format!("{name}: {:?}\n{:?}", path.last_state().wrong, path.clone().into_actions()))
         .collect();
     if wrong.is_empty() {
-        checker.assert_any_discovery("a tick is done after its host was lost in its turn");
+        checker.assert_any_discovery(END_AFTER_DEATH);
     }
     wrong
 }
 
+/// The name of the property that shows that the instance reaches the end of a tick whose host was lost.
+const END_AFTER_DEATH: &str = "a tick is over after its host was lost in its turn";
 /// Time after which an exploration is given up.
 const PATIENCE: Duration = Duration::from_secs(100);
 
 fn small(is_read: bool, takes_over: bool) -> Instance {
-    Instance { checks: Checks::default(), faults: 2, is_read, takes_over }
+    Instance { checks: Checks::default(), faults: 2, is_read, takes_over, is_poison: false }
 }
 
 #[test]
@@ -564,4 +612,19 @@ fn a_tick_that_counts_as_done_whatever_its_outcome_is_lost_with_its_host() {
     let checks = Checks { tick_outcome: false, ..Checks::default() };
     let wrong = explore(Instance { checks, ..small(false, false) });
     assert!(wrong.iter().any(|wrong| wrong.starts_with("nothing goes wrong")), "{wrong:?}");
+}
+
+fn poison(checks: Checks) -> Instance {
+    Instance { checks, faults: 0, is_read: false, takes_over: false, is_poison: true }
+}
+
+#[test]
+fn a_tick_whose_turn_kills_is_parked_after_three_deaths_whoever_owns_its_range() {
+    assert_eq!(explore(poison(Checks::default())), [""; 0]);
+}
+
+#[test]
+fn a_tick_whose_deaths_are_not_counted_kills_on() {
+    let wrong = explore(poison(Checks { tick_deaths: false, ..Checks::default() }));
+    assert!(wrong.iter().any(|wrong| wrong.starts_with("few processes die")), "{wrong:?}");
 }

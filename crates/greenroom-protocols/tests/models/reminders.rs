@@ -149,7 +149,7 @@ impl Small {
                 }
                 Event::Written { work, applied: there }
             }
-            Action::ReportFailed { .. } => Event::Tick,
+            Action::ReportFailed { .. } | Action::ReportParked { .. } => Event::Tick,
             Action::DropHint { work, hint } => {
                 state.hints.remove(&hint.at);
                 Event::Dropped { work, gone: true }
@@ -166,7 +166,11 @@ impl Small {
                 Some(Event::Written { work: *work, applied: false })
             }
             // A read that fails is one that comes later; a hint that does not go is one too many.
-            Action::Scan { .. } | Action::Read { .. } | Action::DropHint { .. } | Action::ReportFailed { .. } => None,
+            Action::Scan { .. }
+            | Action::Read { .. }
+            | Action::DropHint { .. }
+            | Action::ReportFailed { .. }
+            | Action::ReportParked { .. } => None,
         }
     }
 
@@ -255,7 +259,7 @@ impl Model for Small {
         let client = |want| Client { change: Change::new(want), begun: false, over: false };
         let mut state = State {
             time: 0,
-            owners: vec![Range::new(self.checks); 2],
+            owners: vec![Range::new(self.checks, 3); 2],
             asked: BTreeMap::new(),
             changing: wants.into_iter().flatten().map(client).collect(),
             late: BTreeMap::new(),
@@ -273,7 +277,7 @@ impl Model for Small {
         while self.registered && !state.registered {
             self.client(&mut state, 0);
         }
-        self.handle(&mut state, 0, Event::Own);
+        self.handle(&mut state, 0, Event::Own { after_death: false });
         vec![state]
     }
 
@@ -337,7 +341,7 @@ impl Model for Small {
                 self.perform(&mut state, action);
             }
             Step::TakeOver => {
-                self.handle(&mut state, 1, Event::Own);
+                self.handle(&mut state, 1, Event::Own { after_death: false });
             }
             Step::Time => {
                 state.time += 1;

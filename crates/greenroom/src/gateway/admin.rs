@@ -43,6 +43,15 @@ pub(super) enum Asked {
         /// The reminder's name.
         name: String,
     },
+    /// Let a parked reminder tick: `POST /-/reminders/{kind}/{key}/{name}/retry`.
+    RetryReminder {
+        /// The actor's kind.
+        kind: String,
+        /// The actor's key.
+        key: String,
+        /// The reminder's name.
+        name: String,
+    },
     /// Show the clusters: `GET /-/clusters`.
     Clusters,
     /// Change the list of clusters: `POST /-/clusters/add/{name}/{gateways}`, `POST /-/clusters/drain/{name}`, `POST /-/clusters/remove/{name}`.
@@ -90,6 +99,7 @@ impl Asked {
             Self::Drain { .. }
             | Self::PauseOptimiser(_)
             | Self::CancelReminder { .. }
+            | Self::RetryReminder { .. }
             | Self::Migrate { .. }
             | Self::Deactivate { .. }
             | Self::Reliable(Reliable::Actor { .. } | Reliable::Retry { .. } | Reliable::Drop { .. }) => Needs::Operate,
@@ -124,6 +134,10 @@ pub(super) async fn answer(door: &Door, asked: &Asked, method: &Method, values: 
             reminders::cancel(door, kind, key, name).await
         }
         Asked::CancelReminder { .. } => Err(Problem::wrong_method("DELETE")),
+        Asked::RetryReminder { kind, key, name } if *method == Method::POST => {
+            reminders::retry(door, kind, key, name).await
+        }
+        Asked::RetryReminder { .. } => Err(Problem::wrong_method("POST")),
         Asked::Clusters if *method == Method::GET => clusters::show(door),
         Asked::Clusters => Err(Problem::wrong_method("GET")),
         Asked::ChangeClusters(wish) if *method == Method::POST => clusters::change(door, wish).await,

@@ -82,6 +82,9 @@ fn told(change: &Asked) -> Option<(String, Subject)> {
         Asked::CancelReminder { kind, key, name } => {
             (format!("reminder {name} of {kind}/{key} is cancelled"), Subject::actor(format!("{kind}/{key}")))
         }
+        Asked::RetryReminder { kind, key, name } => {
+            (format!("reminder {name} of {kind}/{key} ticks again"), Subject::actor(format!("{kind}/{key}")))
+        }
         Asked::Deactivate { kind, key } => {
             (format!("{kind}/{key} is asked to end"), Subject::actor(format!("{kind}/{key}")))
         }

@@ -151,6 +151,10 @@ impl Path {
                 let (kind, key, name) = (decode(kind)?, decode(key)?, decode(name)?);
                 Path::Admin(Asked::CancelReminder { kind, key, name })
             }
+            ["-", "reminders", kind, key, name, "retry"] => {
+                let (kind, key, name) = (decode(kind)?, decode(key)?, decode(name)?);
+                Path::Admin(Asked::RetryReminder { kind, key, name })
+            }
             ["-", "inspect", kind, key] => Path::Inspect { kind: decode(kind)?, key: decode(key)? },
             ["-", "migrate", kind, key, node] => {
                 let [kind, key, node] = [decode(kind)?, decode(key)?, decode(node)?];

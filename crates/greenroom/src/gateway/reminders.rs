@@ -36,6 +36,15 @@ pub(super) async fn cancel(door: &Door, kind: &str, key: &str, name: &str) -> Re
     }
 }
 
+/// Lets one tick that is parked.
+pub(super) async fn retry(door: &Door, kind: &str, key: &str, name: &str) -> Result<Answer, Problem> {
+    check(key)?;
+    match time::retry(&door.node, kind, key, name).await {
+        Ok(existed) => Ok(service::json(StatusCode::OK, &json!({ "existed": existed }))),
+        Err(error) => Err(problem(&error)),
+    }
+}
+
 fn show(info: &ReminderInfo) -> Value {
     json!({
         "actor": info.actor,
@@ -43,6 +52,8 @@ fn show(info: &ReminderInfo) -> Value {
         "method": info.method,
         "schedule": info.schedule.to_string(),
         "due_unix_seconds": info.due.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64(),
+        "deaths": info.deaths,
+        "parked": info.is_parked,
     })
 }
 

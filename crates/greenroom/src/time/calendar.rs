@@ -44,7 +44,7 @@ pub(crate) struct Counts {
     pub(crate) ticks: AtomicU64,
     /// Ticks that were refused for good.
     pub(crate) hopeless: AtomicU64,
-    /// Ticks that have failed in all their attempts.
+    /// Ticks that have failed in all their attempts, or have taken down so many processes that they are parked.
     pub(crate) failed: AtomicU64,
     /// Tries of a tick that have to be repeated.
     pub(crate) retries: AtomicU64,
@@ -77,6 +77,20 @@ impl Calendar {
         }
     }
 
+    /// Takes in that a reminder is parked, as turns of its tick have taken down so many processes.
+    pub(super) fn report_parked(&self, of: &ReminderId, deaths: u32) {
+        let ReminderId { kind, key, name } = of;
+        tracing::error!(
+            kind,
+            key,
+            reminder = name,
+            deaths,
+            "a reminder is parked: so many processes, nodes or hosts, have died during the turn of its tick; mend what aborts them, and \
+             then run `greenroom reminders retry` or set the reminder anew"
+        );
+        self.note_failed(of, &format!(", which is parked after {deaths} deaths"));
+    }
+
     /// Takes in that a tick has failed in all its attempts, and is given up.
     pub(super) fn report_failed(&self, of: &ReminderId, attempts: u32) {
         let ReminderId { kind, key, name } = of;
@@ -87,8 +101,12 @@ impl Calendar {
             attempts,
             "a reminder's tick has failed in all its attempts and is given up; the log of its actor's node or host says why"
         );
+        self.note_failed(of, "");
+    }
+
+    fn note_failed(&self, ReminderId { kind, key, name }: &ReminderId, outcome: &str) {
         self.counts.failed.fetch_add(1, Ordering::Relaxed);
-        *self.last_failed.lock().unwrap_or_else(PoisonError::into_inner) = format!("{name:?} of {kind}/{key}");
+        *self.last_failed.lock().unwrap_or_else(PoisonError::into_inner) = format!("{name:?} of {kind}/{key}{outcome}");
     }
 
     /// Returns the reminder whose tick was given up last; empty if none was.
@@ -197,7 +215,11 @@ impl Part for Calendar {
             ("greenroom_reminder_ticks_total", "Ticks that are done.", &counts.ticks),
             ("greenroom_reminder_retries_total", "Ticks that had to be sent again.", &counts.retries),
             ("greenroom_reminder_refused_total", "Ticks refused for good.", &counts.hopeless),
-            ("greenroom_reminder_failed_total", "Ticks given up as they failed in all attempts.", &counts.failed),
+            (
+                "greenroom_reminder_failed_total",
+                "Ticks given up, as they failed in all attempts or took down processes.",
+                &counts.failed,
+            ),
             ("greenroom_reminder_missed_total", "Due times folded into later ticks.", &counts.missed),
         ] {
             figures.count(name, help, count.load(Ordering::Relaxed));

@@ -123,7 +123,7 @@ pub(super) async fn create_hint(
     hint: &Hint<ReminderId>,
     timeout: Duration,
 ) -> Result<HintName, StoreError> {
-    let at = Position { wake: wake.min(rows::WALL_MAX), nonce: node.world().random() };
+    let at = Position { wake: wake.min(Wall::PARKED), nonce: node.world().random() };
     let key = node.calendar().keys().hint(hint.of.range(), at);
     let version = store.create(&key, rows::write_hint(hint), timeout).await?;
     Ok(HintName { at, tag: rows::tag(&version) })

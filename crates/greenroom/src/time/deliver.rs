@@ -63,8 +63,8 @@ pub(super) async fn deliver(node: &Arc<Here>, of: &ReminderId, record: &Record<P
     let how = match ended {
         Err(_) => Delivered::Lost,
         Ok(Completion::Value(_) | Completion::Wire { status: Status::Ok | Status::ActorError, .. }) => Delivered::Ran,
-        Ok(Completion::Wire { payload, .. }) => judge(&reply::failure(&payload), attempts_max),
-        Ok(Completion::Failed(failure)) => judge(&failure, attempts_max),
+        Ok(Completion::Wire { payload, .. }) => judge_lost(node, reply::failure(&payload), attempts_max).await,
+        Ok(Completion::Failed(failure)) => judge_lost(node, *failure, attempts_max).await,
     };
     if how == Delivered::Hopeless { hopeless(of, &plan.0.method) } else { how }
 }
@@ -82,6 +82,22 @@ fn hopeless(of: &ReminderId, method: &str) -> Delivered {
     Delivered::Hopeless
 }
 
+/// Returns how a tick's call has ended that got no reply of its method. A connection that breaks is no death: this waits as long as the
+/// cluster may take to notice the death of the node at its other end.
+async fn judge_lost(node: &Here, failure: Failure, attempts_max: u32) -> Delivered {
+    let Failure::Unknown(Doubt::Disconnected { node: name }) = &failure else { return judge(&failure, attempts_max) };
+    let world = node.world();
+    let Some(other) = node.view().view.by_name(name) else { return Delivered::Died };
+    let until = world.now() + node.config().lease * NOTICE_LEASES;
+    while world.now() < until {
+        if !node.view().view.is_active(other) {
+            return Delivered::Died;
+        }
+        world.sleep_until(world.now() + LOOK_AGAIN).await;
+    }
+    Delivered::Lost
+}
+
 /// Returns how a tick's call has ended that got no reply of its method. A tick that fails by an exception has `attempts_max` attempts; one
 /// whose host was lost, or whose state was not saved, is sent again until it is done.
 fn judge(failure: &Failure, attempts_max: u32) -> Delivered {
@@ -94,7 +110,8 @@ fn judge(failure: &Failure, attempts_max: u32) -> Delivered {
         Failure::Refused(
             Refusal::Unreachable { .. } | Refusal::Recovering | Refusal::Moved | Refusal::Stopping | Refusal::Fenced,
         )
-        | Failure::Unknown(Doubt::Disconnected { .. } | Doubt::Fenced | Doubt::Dropped) => Delivered::Lost,
+        | Failure::Unknown(Doubt::Disconnected { .. } | Doubt::Dropped) => Delivered::Lost,
+        Failure::Unknown(Doubt::HostLost { .. } | Doubt::Fenced) => Delivered::Died,
         _ => Delivered::Again,
     }
 }
@@ -114,3 +131,8 @@ pub(super) async fn is_still_due(node: &Here, id: &ActorId, ticked: &Ticked) -> 
     let same = (found.record.registration, due) == (ticked.registration, ticked.tick.due);
     Ok(same && found.record.plan.is_ok())
 }
+
+/// Leases within which the cluster notices the death of a node, and that much for others to hear of it.
+const NOTICE_LEASES: u32 = 2;
+/// Between two looks whether a node is dead.
+const LOOK_AGAIN: Duration = Duration::from_millis(100);

@@ -37,10 +37,15 @@ async fn keep(node: Arc<Here>) {
         results,
         errands: Semaphore::new(ERRANDS_MAX),
         deliveries: Semaphore::new(DELIVERIES_MAX),
+        alone: Semaphore::new(1),
     });
     // As long as nobody has a reminder, a look whether somebody has.
     asleep(&node, &*hands.store).await;
-    let mut keeping = Keeping { keeper: Keeper::new(node.me(), node.config().checks), view: Arc::default(), hands };
+    let mut keeping = Keeping {
+        keeper: Keeper::new(node.me(), node.config().checks, node.config().reliable.deaths_max),
+        view: Arc::default(),
+        hands,
+    };
     let mut out = Vec::new();
     keeping.hear(node.calendar().take(), &mut out);
     let world = node.world().clone();
@@ -152,6 +157,8 @@ struct Hands {
     results: mpsc::Sender<Happening>,
     errands: Semaphore,
     deliveries: Semaphore,
+    /// For ticks that would be parked after one more death: one at a time.
+    alone: Semaphore,
 }
 
 impl Hands {
@@ -188,7 +195,8 @@ impl Hands {
                 }
                 Event::Read { work, found: found.map(|row| row.map(|(_, found)| found)).map_err(drop) }
             }
-            Action::Deliver { work, of, record, fold } => {
+            Action::Deliver { work, of, record, fold, is_alone } => {
+                let _alone = if is_alone { self.alone.acquire().await.ok() } else { None };
                 Event::Delivered { work, how: self.deliver(&of, &record, fold).await }
             }
             Action::CreateHint { work, wake, hint } => {
@@ -206,6 +214,10 @@ impl Hands {
             }
             Action::ReportFailed { of, attempts } => {
                 self.node.calendar().report_failed(&of, attempts);
+                Event::Tick
+            }
+            Action::ReportParked { of, deaths } => {
+                self.node.calendar().report_parked(&of, deaths);
                 Event::Tick
             }
             Action::DropHint { work, hint: HintName { at, tag } } => {
@@ -259,7 +271,7 @@ impl Hands {
                 counts.missed.fetch_add(fold.missed, Ordering::Relaxed);
             }
             Delivered::Hopeless => _ = counts.hopeless.fetch_add(1, Ordering::Relaxed),
-            Delivered::Again | Delivered::Lost | Delivered::Failed { .. } => {
+            Delivered::Again | Delivered::Lost | Delivered::Died | Delivered::Failed { .. } => {
                 _ = counts.retries.fetch_add(1, Ordering::Relaxed)
             }
             Delivered::Gone => {}
@@ -276,7 +288,7 @@ fn failed(action: Act) -> Event<ReminderId, Planned> {
         Action::Deliver { work, .. } => Event::Delivered { work, how: Delivered::Lost },
         Action::CreateHint { work, .. } => Event::HintCreated { work, hint: None },
         Action::Write { work, .. } | Action::Remove { work, .. } => Event::Written { work, applied: false },
-        Action::ReportFailed { .. } => Event::Tick,
+        Action::ReportFailed { .. } | Action::ReportParked { .. } => Event::Tick,
         Action::DropHint { work, .. } => Event::Dropped { work, gone: false },
     }
 }

@@ -24,7 +24,7 @@ pub use self::reminder::{Registering, Reminder, ReminderInfo};
 pub(crate) use self::reminder::{When, check_name, register};
 pub use self::reminders::Reminders;
 #[cfg(feature = "http")]
-pub(crate) use self::reminders::{cancel, list};
+pub(crate) use self::reminders::{cancel, list, retry};
 pub use self::schedule::Schedule;
 pub(crate) use self::schedule::Task;
 pub use self::tick::Tick;

@@ -217,6 +217,10 @@ pub struct ReminderInfo {
     pub schedule: Schedule,
     /// When it is due next.
     pub due: SystemTime,
+    /// Processes that have died during turns of the tick that is due.
+    pub deaths: u32,
+    /// True if its tick is given up, as turns of it have taken down too many processes: it ticks again once it is registered anew.
+    pub is_parked: bool,
 }
 
 /// The shortest time of a reminder.

@@ -92,6 +92,21 @@ pub(crate) async fn cancel(node: &Arc<Here>, kind: &str, key: &str, name: &str) 
     Ok(change::change(node, &id, want, until).await?.existed)
 }
 
+/// Lets a reminder tick that is parked or late, at once if it is due: registers it anew as it is. False if there is none.
+#[cfg(feature = "http")]
+pub(crate) async fn retry(node: &Arc<Here>, kind: &str, key: &str, name: &str) -> Result<bool, ReminderError> {
+    let id = ReminderId { kind: kind.to_owned(), key: key.to_owned(), name: name.to_owned() };
+    let unavailable = |reason: String| ReminderError::Unavailable { name: name.to_owned(), reason };
+    let store = node.calendar().store(node).map_err(unavailable)?;
+    let row = store.read(&node.calendar().keys().record(&id), node.config().store_timeout).await;
+    let Some(row) = row.map_err(|error| unavailable(error.to_string()))? else { return Ok(false) };
+    let record = rows::read_record(&row).map_err(unavailable)?.1.record;
+    let Ok(plan) = record.plan else { return Ok(false) };
+    let want = Want::Set { registration: node.world().random(), due: record.due, plan };
+    let until = node.world().now() + node.config().store_timeout;
+    change::change(node, &id, want, until).await.map(|ended| ended.existed)
+}
+
 /// At most `max` of the reminders whose records begin with `prefix`.
 pub(crate) async fn list(
     node: &Arc<Here>,
@@ -119,6 +134,8 @@ pub(crate) async fn list(
                 method: plan.0.method.clone(),
                 schedule: plan.0.schedule.clone(),
                 due: UNIX_EPOCH + Duration::from_millis(record.record.due.0),
+                deaths: record.record.attempt.map_or(0, |attempt| attempt.deaths),
+                is_parked: record.record.is_parked(),
             };
             found.push((id, info));
         }

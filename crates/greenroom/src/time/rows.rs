@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};
 use greenroom_protocols::directory::{RangeId, range_of};
-use greenroom_protocols::reminders::{Etag, Found, Hint, HintName, Position, Record, Tombstone, Wall};
+use greenroom_protocols::reminders::{Etag, Found, Hint, HintName, Position, Record, TickAttempt, Tombstone, Wall};
 use greenroom_store::{Item, Version, Versioned};
 use greenroom_wire::codec::{self, Codec, Payload};
 use serde::de::DeserializeOwned;
@@ -33,6 +33,9 @@ struct Stored {
     /// `None` for a tombstone.
     #[serde(default)]
     task: Option<Arc<Task>>,
+    /// Only for a tick whose turns may take down their process.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    attempt: Option<TickAttempt>,
 }
 
 /// A hint as it is stored.
@@ -116,8 +119,8 @@ impl Keys {
     }
 }
 
-/// The latest time that a hint's key can hold.
-pub(crate) const WALL_MAX: Wall = Wall((1 << 48) - 1);
+/// The latest time at which a reminder can be due: the last one that a hint's key can hold is that of parked reminders.
+pub(crate) const WALL_MAX: Wall = Wall(Wall::PARKED.0 - 1);
 
 pub(crate) fn tag(version: &Version) -> Etag {
     Etag(version.as_str().to_owned())
@@ -133,7 +136,7 @@ pub(crate) fn write_hint(hint: &Hint<ReminderId>) -> Bytes {
 }
 
 pub(crate) fn write_record(id: &ReminderId, record: &Record<Planned>) -> Bytes {
-    let Record { registration, due, hint, plan } = record;
+    let Record { registration, due, hint, plan, attempt } = record;
     write(&Stored {
         id: id.clone(),
         registration: *registration,
@@ -142,6 +145,7 @@ pub(crate) fn write_record(id: &ReminderId, record: &Record<Planned>) -> Bytes {
         nonce: hint.at.nonce,
         tag: hint.tag.0.clone(),
         task: plan.as_ref().ok().map(|planned| planned.0.clone()),
+        attempt: *attempt,
     })
 }
 
@@ -150,10 +154,10 @@ pub(crate) fn write_record(id: &ReminderId, record: &Record<Planned>) -> Bytes {
 /// # Errors
 /// What is wrong with it.
 pub(crate) fn read_record(row: &Versioned) -> Result<(ReminderId, Found<Planned>), String> {
-    let Stored { id, registration, due, wake, nonce, tag: hint, task } = read(&row.value)?;
+    let Stored { id, registration, due, wake, nonce, tag: hint, task, attempt } = read(&row.value)?;
     let hint = HintName { at: Position { wake, nonce }, tag: Etag(hint) };
     let plan = task.map(Planned).ok_or(Tombstone);
-    let record = Record { registration, due, hint, plan };
+    let record = Record { registration, due, hint, plan, attempt };
     Ok((id, Found { record, tag: tag(&row.version) }))
 }
 
@@ -190,7 +194,7 @@ mod tests {
 
     fn record(plan: Result<Planned, Tombstone>) -> Record<Planned> {
         let hint = HintName { at: Position { wake: Wall(10_000), nonce: 7 }, tag: Etag("3".into()) };
-        Record { registration: 9, due: Wall(9_000), hint, plan }
+        Record { registration: 9, due: Wall(9_000), hint, plan, attempt: None }
     }
 
     fn planned() -> Planned {
@@ -206,13 +210,16 @@ mod tests {
     fn rows_have_these_bytes() {
         let row = write_record(&id(), &record(Ok(planned())));
         assert_eq!(hex(&row), GOLDEN_RECORD);
+        let attempt = Some(TickAttempt { deaths: 2, is_running: true });
+        assert_eq!(hex(&write_record(&id(), &Record { attempt, ..record(Ok(planned())) })), golden_suspect());
         assert_eq!(hex(&write_hint(&Hint { of: id(), expected: Some(Etag("3".into())) })), GOLDEN_HINT);
     }
 
     #[test]
     fn rows_survive_being_stored() {
-        for plan in [Ok(planned()), Err(Tombstone)] {
-            let record = record(plan);
+        let attempt = Some(TickAttempt { deaths: 1, is_running: false });
+        for (plan, attempt) in [(Ok(planned()), None), (Err(Tombstone), None), (Ok(planned()), attempt)] {
+            let record = Record { attempt, ..record(plan) };
             let row = Versioned { value: write_record(&id(), &record), version: Version::new("4") };
             assert_eq!(read_record(&row), Ok((id(), Found { record, tag: Etag("4".into()) })));
         }
@@ -238,6 +245,11 @@ mod tests {
         let key = |wake| keys.hint(RangeId(1), Position { wake: Wall(wake), nonce: 0 });
         assert!(key(9) < key(10) && key(0xFFFF) < key(0x1_0000) && key(0x1_0000) < key(WALL_MAX.0));
         assert_eq!(keys.hints(RangeId(10)), "reminders/c/due/0a/");
+    }
+
+    /// The record of a tick with an attempt: one field more, at the end.
+    fn golden_suspect() -> String {
+        GOLDEN_RECORD.replacen("87", "88", 1) + "a7617474656d707482a664656174687302aa69735f72756e6e696e67c3"
     }
 
     const GOLDEN_RECORD: &str = "\

@@ -10,7 +10,7 @@ pub(super) const CHECK: Check = Check {
     name: "reminders-failed",
     holds: Duration::ZERO,
     page: "#/reminders",
-    remedy: "The log of the actor's node or host says what the turns failed with; mend that and set reminders that tick once again.",
+    remedy: "The log of the actor's node or host says what the turns failed with; mend that and set reminders that tick once again. `greenroom reminders list` shows parked ones, and `greenroom reminders retry` lets them go on.",
     look,
 };
 
@@ -19,7 +19,8 @@ fn look(facts: &Facts, out: &mut Vec<Found>) {
     if *failed >= ENOUGH {
         let title = format!("Ticks of reminders have failed at {}", facts.node);
         let text = format!(
-            "About {failed:.0} in the last minute failed in all their attempts and are given up; the last one: {last}."
+            "About {failed:.0} in the last minute failed in all their attempts or took down their processes, and are given up; the last \
+             one: {last}."
         );
         let found = Found::new(Level::Bad, Subject::node(&*facts.node), title, text);
         out.push(found.with("failed", failed.round(), ""));
