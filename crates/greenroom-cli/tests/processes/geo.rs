@@ -241,7 +241,7 @@ fn a_cluster_that_is_gone_or_never_came_does_not_freeze_the_list() {
     eu.process.kill();
     us.says("does not answer");
     let refused = us.clusters(&["remove", "--lost", "eu"]);
-    assert!(refused.contains("1 of 2 clusters would acknowledge the removal (us)"), "{refused}");
+    assert!(refused.contains("1 of 2 clusters would acknowledge the change (us)"), "{refused}");
     let made = us.clusters(&["remove", "--lost", "--vouch", "eu"]);
     assert!(made.contains("list "), "us stands in for the first cluster: {made}");
     assert_eq!(us.ask("frozen", "node", "{}"), "us", "what was lost with eu goes on");
