@@ -15,7 +15,7 @@ from peer import Peer, hosting
 import greenroom as gr
 from greenroom import frames
 from greenroom.frames import frame, text, varint
-from greenroom.ways import find
+from greenroom.ways import Way, find
 
 
 async def test_descriptions_that_a_node_does_not_know_are_shown(peer: Peer) -> None:
@@ -148,6 +148,13 @@ async def test_what_serves_no_host_protocol_is_named(peer: Peer, tmp_path: Any) 
         async with gr.Host([Slow], f"unix:{tmp_path}/other.sock"):
             pass
     server.close()
+
+
+@pytest.mark.parametrize(("url", "host"), [
+    ("http://[::1]:7070", b"[::1]:7070"), ("http://127.0.0.1:7070", b"127.0.0.1:7070"), ("https://door.example", b"door.example:443"),
+])
+def test_the_request_names_its_host_as_http_does(url: str, host: bytes) -> None:
+    assert b"\r\nHost: " + host + b"\r\n" in Way(url).request()
 
 
 async def test_without_a_node_it_says_what_to_start(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:

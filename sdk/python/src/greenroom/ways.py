@@ -82,9 +82,10 @@ class Way:
         if self.is_unix:
             return b""
         host, port = self.address
+        named = f"[{host}]" if ":" in host else host
         token = f"Authorization: Bearer {self.token}\r\n" if self.token else ""
         return (
-            f"GET /-/host HTTP/1.1\r\nHost: {host}:{port}\r\nConnection: Upgrade\r\n"
+            f"GET /-/host HTTP/1.1\r\nHost: {named}:{port}\r\nConnection: Upgrade\r\n"
             f"Upgrade: greenroom-host/1\r\n{token}\r\n"
         ).encode()
 
