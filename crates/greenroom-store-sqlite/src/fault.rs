@@ -26,6 +26,9 @@ pub(crate) fn without_effect(file: &File, error: &Error) -> StoreError {
             let reason = format!("it is damaged ({error}); restore it from a backup, or try `sqlite3 FILE .recover`");
             StoreError::Format { store, reason }
         }
+        Some(ErrorCode::CannotOpen) if are_files_used_up() => {
+            StoreError::Unavailable { store, reason: FILES_USED_UP.to_owned() }
+        }
         Some(ErrorCode::CannotOpen | ErrorCode::ReadOnly | ErrorCode::PermissionDenied) => {
             file.denied(&error.to_string())
         }
@@ -36,6 +39,18 @@ pub(crate) fn without_effect(file: &File, error: &Error) -> StoreError {
         _ => StoreError::Unavailable { store, reason: format!("{error}; look at the disk and the system's log") },
     }
 }
+
+/// True if this process can open no further file: SQLite calls that a file that cannot be opened.
+fn are_files_used_up() -> bool {
+    std::fs::File::open("/dev/null").is_err_and(|error| matches!(error.raw_os_error(), Some(EMFILE | ENFILE)))
+}
+
+/// The process has as many files open as it may.
+const EMFILE: i32 = 24;
+/// The system has as many files open as it may.
+const ENFILE: i32 = 23;
+const FILES_USED_UP: &str = "too many files are open; raise the limit of open files (`ulimit -n`, LimitNOFILE of systemd), or let \
+    fewer connections in";
 
 /// What an error of `COMMIT` means for a write in it. A full disk stops the log before the record that makes a commit
 /// valid; after any other failure (a sync that failed, say) a restart may still find that record.

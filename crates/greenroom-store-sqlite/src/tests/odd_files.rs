@@ -51,6 +51,29 @@ fn a_file_without_rights_is_denied_with_the_remedy() {
     assert!(error.to_string().contains("let this user read and write"), "{error}");
 }
 
+/// In a process of its own, which may open few files: no other test has to do without.
+#[cfg(unix)]
+#[test]
+fn a_process_that_may_open_no_more_files_says_so_and_nothing_of_rights() {
+    const CHILD: &str = "GREENROOM_TEST_WITHOUT_FILES";
+    if std::env::var_os(CHILD).is_none() {
+        let name = "tests::odd_files::a_process_that_may_open_no_more_files_says_so_and_nothing_of_rights";
+        let limited = "ulimit -n 64 && exec \"$0\" --exact \"$1\" --nocapture";
+        let mut child = std::process::Command::new("sh");
+        child.args(["-c", limited]).arg(std::env::current_exe().unwrap()).arg(name).env(CHILD, "1");
+        let ended = child.output().unwrap();
+        let said = String::from_utf8_lossy(&ended.stdout);
+        assert!(ended.status.success() && said.contains("1 passed"), "{ended:?}");
+        return;
+    }
+    let (_directory, path) = fresh();
+    let held: Vec<std::fs::File> = std::iter::from_fn(|| std::fs::File::open("/dev/null").ok()).collect();
+    let error = refused(&path);
+    drop(held);
+    assert!(matches!(error, StoreError::Unavailable { .. }), "{error}");
+    assert!(error.to_string().contains("too many files are open"), "{error}");
+}
+
 #[cfg(unix)]
 #[tokio::test]
 async fn a_file_replaced_under_an_open_store_is_used_by_nobody() {
