@@ -76,7 +76,7 @@ fn bytes_of_each(kept_under: impl Fn(u64) -> String) -> f64 {
     let mut machine = Machine::recover(Config::default(), owner, Recovered::empty(Life(1)), now, &mut Vec::new());
     let mut recorded = 0;
     let mut call = |machine: &mut Machine, n: u64| {
-        let call = Some(Call { key: kept_under(n), request: n, recorded: true });
+        let call = Some(Call { key: kept_under(n), request: n, as_written: None, recorded: true });
         let envelope = Envelope { from: None, to: 1, birth: None, creates: false, call, body: [0; 64] };
         recorded += carry_out(machine, Event::Called(envelope.into()));
     };

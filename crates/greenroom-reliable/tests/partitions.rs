@@ -178,7 +178,7 @@ impl World {
 
     /// A caller asks, perhaps again.
     async fn call(&mut self, number: u64, from: &Account, to: &Account, amount: u64) {
-        let call = Call { key: format!("transfer {number}"), request: amount, recorded: true };
+        let call = Call { key: format!("transfer {number}"), request: amount, as_written: None, recorded: true };
         let body = Order::Transfer { to: to.clone(), amount };
         let envelope =
             Envelope { from: None, to: from.clone(), birth: None, creates: false, call: Some(call), body }.into();

@@ -16,6 +16,11 @@ impl Kept {
         self.count += n;
         self.count
     }
+
+    pub async fn pay(&mut self, order: String, amount: u64) -> u64 {
+        self.count += if order.is_empty() { 0 } else { amount };
+        self.count
+    }
 }
 
 #[derive(Default, Actor)]
@@ -67,6 +72,26 @@ async fn a_call_under_a_key_runs_once_and_the_metrics_say_what_is_kept() {
     let shown = get(&door, "/-/reliable").await.json();
     let partitions = shown["partitions"].as_array().expect("a list");
     assert_eq!(partitions.iter().filter_map(|partition| partition["answers"].as_u64()).sum::<u64>(), 2, "{shown}");
+    node.stop().await;
+}
+
+#[tokio::test]
+async fn a_repeat_that_is_written_another_way_gets_the_answer_and_other_arguments_are_told_what_has_run() {
+    let (node, door) = node().await;
+    let paid = async |body: &str| raw(&door, &post("/kept_counter/a/pay", "idempotency-key: p\r\n", body)).await;
+    for body in [
+        r#"{"order":"x","amount":10}"#,
+        r#"{"amount":10,"order":"x"}"#,
+        r#"{ "order" : "x", "amount" : 10 }"#,
+        r#"{"order":"\u0078","amount":10}"#,
+        r#"{"order":"x","amount":1e1}"#,
+    ] {
+        let answer = paid(body).await;
+        assert_eq!((answer.status, &*answer.body), (200, "10"), "{body}");
+    }
+    let problem = paid(r#"{"order":"x","amount":11}"#).await.problem(400, "invalid-arguments");
+    let detail = problem["detail"].as_str().expect("it says why");
+    assert!(detail.contains("which has run or may still run") && !detail.contains("use a new key"), "{detail}");
     node.stop().await;
 }
 

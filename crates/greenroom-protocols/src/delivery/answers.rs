@@ -106,13 +106,13 @@ impl<M: Clone> Answers<M> {
 
     pub(super) fn look(&self, now: Timestamp, call: &Call) -> Known<M> {
         match self.running.get(&call.key) {
-            Some(request) if *request != call.request => return Known::OtherRequest,
+            Some(request) if !call.is_repeat_of(*request) => return Known::OtherRequest,
             Some(_) => return Known::Running,
             None if !call.recorded => return Known::New,
             None => {}
         }
         if let Some(earlier) = self.earlier.get(&call.key).filter(|_| self.wall(now) < self.earlier_until) {
-            return match earlier.request == call.request {
+            return match call.is_repeat_of(earlier.request) {
                 true => Known::Answered(earlier.answer.clone()),
                 false => Known::OtherRequest,
             };
@@ -303,7 +303,7 @@ mod tests {
     use super::*;
 
     fn call(key: &str) -> Call {
-        Call { key: key.to_owned(), request: 1, recorded: true }
+        Call { key: key.to_owned(), request: 1, as_written: None, recorded: true }
     }
 
     fn answers(config: Config, last: u64) -> Answers<u8> {

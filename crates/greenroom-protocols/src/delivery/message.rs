@@ -31,10 +31,20 @@ pub type Sealed<A, M> = Arc<Envelope<A, M>>;
 pub struct Call {
     /// The idempotency key, or a name for this call alone.
     pub key: String,
-    /// A hash of the request: a key that is used again for another request is refused.
+    /// A hash of the request as it was decoded: a key that is used again for another request is refused.
     pub request: u64,
+    /// The hash of its bytes, by which earlier programs have recorded requests.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub as_written: Option<u64>,
     /// Whether the answer is recorded for repeats.
     pub recorded: bool,
+}
+
+impl Call {
+    /// True if it is a repeat of the request with this hash.
+    pub fn is_repeat_of(&self, request: u64) -> bool {
+        self.request == request || self.as_written == Some(request)
+    }
 }
 
 /// What the owner of one partition sends to the owner of another. May be lost, repeated and overtaken.

@@ -304,7 +304,7 @@ impl<A: Clone + Ord, M: Clone> Partition<A, M> {
         self.unqueue();
         let Some(call) = envelope.call.clone() else { return };
         let answer = match found {
-            Ok(Some(recorded)) if recorded.request == call.request => Answer::Done(recorded.answer),
+            Ok(Some(recorded)) if call.is_repeat_of(recorded.request) => Answer::Done(recorded.answer),
             Ok(Some(_)) => Answer::OtherRequest,
             Ok(None) => match self.answers.refusal(&call) {
                 Some(refusal) => refusal,

@@ -78,7 +78,7 @@ mod tests {
     #[test]
     fn who_called_an_actor_that_cannot_be_read_is_told_at_once_and_messages_for_it_are_parked() {
         let mut machine = begun();
-        let call = Call { key: "k".to_owned(), request: 1, recorded: true };
+        let call = Call { key: "k".to_owned(), request: 1, as_written: None, recorded: true };
         assert_eq!(step(&mut machine, Event::Called(message(1, Some(call.clone())))), [Action::Load(7)]);
         assert_eq!(step(&mut machine, Event::Arrived(Wire::Single(message(2, None)))), []);
         let out = step(&mut machine, unloadable());

@@ -66,7 +66,7 @@ mod tests {
     }
 
     fn message(to: u8, key: u8) -> Sealed<u8, u8> {
-        let call = Call { key: key.to_string(), request: 1, recorded: true };
+        let call = Call { key: key.to_string(), request: 1, as_written: None, recorded: true };
         Sealed::new(Envelope { from: None, to, birth: None, creates: false, call: Some(call), body: key })
     }
 
@@ -151,7 +151,7 @@ mod tests {
 
         assert_eq!(step(&mut machine, Event::Called(message(7, 1))), recall, "it is not taken for one that runs");
         assert_eq!(step(&mut machine, found(vec![4])), [], "this was looked for by an earlier one");
-        let call = Call { key: "1".to_owned(), request: 1, recorded: true };
+        let call = Call { key: "1".to_owned(), request: 1, as_written: None, recorded: true };
         assert_eq!(step(&mut machine, found(vec![5])), [Action::Answer { call, answer: Answer::Done(Some(9)) }]);
         assert_eq!(machine.queued(), 0);
     }

@@ -93,7 +93,7 @@ fn when_the_size_is_reached_new_keys_are_refused_and_old_ones_are_answered() {
         world.take_over(0, true, forward);
     }
     assert_eq!(world.fields(0, 10).len(), full, "each once");
-    let plain = Call { key: "a name for this call alone".to_owned(), request: 0, recorded: false };
+    let plain = Call { key: "a name for this call alone".to_owned(), request: 0, as_written: None, recorded: false };
     let envelope =
         Message::new(Envelope { from: None, to: 10, birth: None, creates: false, call: Some(plain), body: 22 });
     world.handle(world.owner(0), Event::Called(envelope), forward);
@@ -220,7 +220,7 @@ fn two_that_ask_at_once_for_a_key_that_is_kept_are_answered_and_nothing_runs() {
     world.call(0, 10, 1, forward);
     let owner = world.owner(0);
     assert_eq!(world.owners[owner].recalls.len(), 1, "the journal is asked once");
-    let call = Call { key: "1".to_owned(), request: 99, recorded: true };
+    let call = Call { key: "1".to_owned(), request: 99, as_written: None, recorded: true };
     let other = Message::new(Envelope { from: None, to: 10, birth: None, creates: false, call: Some(call), body: 9 });
     world.handle(owner, Event::Called(other.clone()), forward);
     assert_eq!(world.answers.iter().next(), Some(&("1".to_owned(), Answer::OtherRequest)));

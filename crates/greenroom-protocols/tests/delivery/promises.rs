@@ -40,7 +40,7 @@ fn a_repeated_call_gets_the_recorded_answer_also_from_the_next_owner() {
     world.call(0, 10, 2, forward);
     world.run(4, forward);
     assert_eq!((world.fields(0, 10), world.has_answer(2)), (&[2][..], true));
-    let call = Call { key: "2".to_owned(), request: 99, recorded: true };
+    let call = Call { key: "2".to_owned(), request: 99, as_written: None, recorded: true };
     let other = Message::new(Envelope { from: None, to: 10, birth: None, creates: false, call: Some(call), body: 9 });
     world.handle(world.owner(0), Event::Called(other), forward);
     assert!(world.answers.contains(&("2".to_owned(), Answer::OtherRequest)));

@@ -475,7 +475,7 @@ impl World {
 
     /// The same, under this key.
     pub fn call_under(&mut self, key: &str, partition: u32, to: Actor, body: Payload, program: Program) {
-        let call = Call { key: key.to_owned(), request: u64::from(body), recorded: true };
+        let call = Call { key: key.to_owned(), request: u64::from(body), as_written: None, recorded: true };
         let envelope = Envelope { from: None, to, birth: None, creates: false, call: Some(call), body }.into();
         self.handle(self.owner(partition), Event::Called(envelope), program);
     }

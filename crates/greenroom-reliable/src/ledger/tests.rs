@@ -303,7 +303,7 @@ async fn answers_that_an_earlier_program_has_recorded_are_read_and_keep_their_ti
     put("answer/k%2F1", encode("", &done).unwrap()).await;
     let waits = Recorded1 { key: "k/2", request: 78, slot: slot(2), answer: None };
     put("answer/k%2F2", encode("", &waits).unwrap()).await;
-    let call = Call { key: "k/2".to_owned(), request: 78, recorded: true };
+    let call = Call { key: "k/2".to_owned(), request: 78, as_written: None, recorded: true };
     let envelope = Envelope { call: Some(call.clone()), ..Envelope::clone(&message("ada", 4)) }.into();
     let deferred = Deferred { slot: slot(2), envelope };
     let (at, value) = (format!("deferred/Account/ada/0000000000000001-{:016x}", 2), encode("", &deferred).unwrap());
@@ -358,6 +358,17 @@ fn parked_messages_and_timers_of_earlier_programs_are_read_and_others_written_as
     let nameless = Timer { name: None, ..timer() };
     assert_eq!(decode::<Timer<Actor, u8>>("timer", &old).unwrap(), nameless);
     assert_eq!(encode("timer", &nameless).unwrap(), old);
+}
+
+#[test]
+fn how_a_call_is_written_is_a_promise_to_journals_and_those_of_before_are_read() {
+    let call = |as_written| Call { key: "k".to_owned(), request: 7, as_written, recorded: true };
+    let before = b"\x01\x01\x83\xa3key\xa1k\xa7request\x07\xa8recorded\xc3";
+    assert_eq!(&encode("", &call(None)).unwrap()[..], before);
+    assert_eq!(decode::<Call>("", before).unwrap(), call(None));
+    let golden = b"\x01\x01\x84\xa3key\xa1k\xa7request\x07\xaaas_written\x09\xa8recorded\xc3";
+    assert_eq!(&encode("", &call(Some(9))).unwrap()[..], golden);
+    assert_eq!(decode::<Call>("", golden).unwrap(), call(Some(9)));
 }
 
 #[test]

@@ -149,7 +149,10 @@ impl Answered {
                 failed(Refusal::Shed { node, why, retry_after_ms: FULL_RETRY_MS })
             }
             Self::OtherRequest => {
-                let message = "its idempotency key was used for another request; use a new key".to_owned();
+                let message = "its idempotency key was used for another request, by its method or its arguments, which has run or may \
+                    still run; this one did not run. To repeat the earlier request, send what it said: under a new key, it \
+                    would run once more"
+                    .to_owned();
                 failed(Refusal::Invalid { field: String::new(), message })
             }
             Self::NoActor => {

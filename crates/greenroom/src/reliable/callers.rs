@@ -19,9 +19,19 @@ pub(super) struct Callers {
 }
 
 struct Caller {
-    request: u64,
+    /// The hashes of its request.
+    request: (u64, Option<u64>),
     principal: Option<String>,
     told: oneshot::Sender<Answered>,
+}
+
+impl Caller {
+    /// True if it waits for the answer to `call`, and not to another request under its key.
+    fn asks_for(&self, call: &Call) -> bool {
+        self.request.0 == call.request
+            || self.request.1 == Some(call.request)
+            || call.as_written == Some(self.request.0)
+    }
 }
 
 impl Callers {
@@ -42,14 +52,18 @@ impl Callers {
             return Err((told, Refusal::Overloaded { queue, bound: OF_PRINCIPAL_MAX as u64 }));
         }
         *count += 1;
-        self.waiting.entry(call.key.clone()).or_default().push(Caller { request: call.request, principal, told });
+        self.waiting.entry(call.key.clone()).or_default().push(Caller {
+            request: (call.request, call.as_written),
+            principal,
+            told,
+        });
         Ok(())
     }
 
     /// Answers all who wait for a call, and nobody who uses its key for another request.
     pub(super) fn answer(&mut self, call: &Call, answered: &Answered) {
         let waiting = self.waiting.remove(&call.key).unwrap_or_default();
-        let (told, others): (Vec<_>, Vec<_>) = waiting.into_iter().partition(|caller| caller.request == call.request);
+        let (told, others): (Vec<_>, Vec<_>) = waiting.into_iter().partition(|caller| caller.asks_for(call));
         if !others.is_empty() {
             self.waiting.insert(call.key.clone(), others);
         }
@@ -107,7 +121,7 @@ mod tests {
     fn letter(key: &str) -> Letter {
         let to = Named { kind: "account".into(), key: "a".into() };
         let body = Body::Call { method: "pay".into(), arguments: Payload::default(), carried: None };
-        let call = Some(Call { key: key.to_owned(), request: 1, recorded: false });
+        let call = Some(Call { key: key.to_owned(), request: 1, as_written: None, recorded: false });
         Letter { from: None, to, birth: None, creates: false, call, body }
     }
 
@@ -127,7 +141,7 @@ mod tests {
         drop(waits.remove(0));
         assert!(!callers.gone("0"), "another one waits for the same call");
         assert!(callers.enter(&letter("x"), told).is_ok());
-        let of = |key: &str, request| Call { key: key.to_owned(), request, recorded: false };
+        let of = |key: &str, request| Call { key: key.to_owned(), request, as_written: None, recorded: false };
         callers.answer(&of("0", 2), &Answered::OtherRequest);
         assert!(waits[0].try_recv().is_err(), "only who used the key for another request is told so");
         callers.answer(&of("0", 1), &Answered::Busy);

@@ -141,7 +141,7 @@ impl Company {
         let member = &members[place_of(&members, entry.to.hash).ok()?];
         let (request, body) = member.answers.get(&call.key)?;
         Some(match body {
-            Body::Reply { status, payload } if *request == call.request => {
+            Body::Reply { status, payload } if call.is_repeat_of(*request) => {
                 Answered::Reply { status: *status, payload: payload.clone() }
             }
             _ => Answered::OtherRequest,

@@ -1,10 +1,13 @@
 //! The way in: who calls a reliable actor calls its partition.
 
+use bytes::BytesMut;
 use greenroom_protocols::delivery::{Call, kept_under};
 use greenroom_security::principal::Principal;
+use greenroom_wire::codec::{self, Codec, Payload};
+use serde_json::{Number, Value};
 
 use super::answers::Answering;
-use super::name::{Body, Letter, Named, Payload};
+use super::name::{self, Body, Letter, Named};
 use super::start::Journals;
 use crate::actor::error::{IDEMPOTENCY_KEY, Refusal};
 use crate::actor::key::{KEY_LEN_MAX, check_within};
@@ -43,21 +46,25 @@ impl Shard {
             return reply.into_iter().for_each(|reply| reply.finish(refused(refusal.clone())));
         }
         let call = reply.is_some().then(|| {
-            let request = fingerprint(&method, &arguments);
+            let written = fingerprint(&method, &arguments);
             match key {
-                Some(key) => Call { key: kept_for(&to, chain.principal(), key), request, recorded: true },
+                Some(key) => {
+                    let request = decoded(&arguments).map_or(written, |decoded| fingerprint(&method, &decoded));
+                    let as_written = Some(written).filter(|written| *written != request);
+                    Call { key: kept_for(&to, chain.principal(), key), request, as_written, recorded: true }
+                }
                 None => {
                     let key = format!("{:x}-{:x}-{:x}", node.me().0, node.birth(), node.world().random());
-                    Call { key, request, recorded: false }
+                    Call { key, request: written, as_written: None, recorded: false }
                 }
             }
         });
         let partition = self.partition(to.partition(partitions));
         let carried = match chain.baggage.as_ref().map_or(Ok(None), |baggage| baggage.carried()) {
-            Ok(carried) => carried.map(Payload),
+            Ok(carried) => carried.map(name::Payload),
             Err(refusal) => return reply.into_iter().for_each(|reply| reply.finish(refused(refusal.clone()))),
         };
-        let body = Body::Call { method, arguments: Payload(arguments), carried };
+        let body = Body::Call { method, arguments: name::Payload(arguments), carried };
         let letter = Letter { from: None, birth, to, creates: false, call, body };
         #[cfg(feature = "rehearsal")]
         if self.is_rehearsed() {
@@ -83,6 +90,41 @@ fn check_idempotency_key(key: &str) -> Result<(), Refusal> {
     })
 }
 
+/// Returns the arguments in the one form that all writings of them have in common: JSON without spaces, with members in order, and with
+/// integers written as such. `None` if they have none, as NaN.
+fn decoded(arguments: &[u8]) -> Option<Vec<u8>> {
+    let mut json = BytesMut::new();
+    codec::rewrite(arguments, Codec::Json, &mut json).ok()?;
+    let Payload { type_version, value, .. } = codec::parse(&json).ok()?;
+    let mut value: Value = serde_json::from_slice(value).ok()?;
+    write_alike(&mut value);
+    let mut out = vec![Codec::Json.tag(), type_version];
+    serde_json::to_writer(&mut out, &value).ok()?;
+    Some(out)
+}
+
+/// Gives numbers that are equal one form, and members their order.
+fn write_alike(value: &mut Value) {
+    match value {
+        Value::Number(number) => {
+            let whole =
+                number.as_f64().filter(|float| number.is_f64() && float.fract() == 0.0 && float.abs() < INTEGERS_END);
+            if let Some(whole) = whole {
+                *number = Number::from(whole as i64);
+            }
+        }
+        Value::Array(values) => values.iter_mut().for_each(write_alike),
+        Value::Object(members) => {
+            members.sort_keys();
+            members.values_mut().for_each(write_alike);
+        }
+        Value::Null | Value::Bool(_) | Value::String(_) => {}
+    }
+}
+
+/// Floats below it that are whole are the same integer in every language: 2^63.
+const INTEGERS_END: f64 = 9_223_372_036_854_775_808.0;
+
 /// A number that tells requests under one idempotency key apart (FNV-1a). How a door reads the reply is no part of them.
 fn fingerprint(method: &str, arguments: &[u8]) -> u64 {
     let (head, value) = arguments.split_at_checked(2).unwrap_or((&[], arguments));
@@ -101,6 +143,29 @@ mod tests {
         assert_eq!(asked([2, 1]), 0xe0d8be6d88ef3cab, "as it is in journals");
         assert_eq!(asked([2, 2]), asked([2, 1]));
         assert_ne!(asked([1, 1]), asked([2, 1]));
+    }
+
+    #[test]
+    fn a_request_is_the_same_however_it_is_written() {
+        let json = |text: &str| decoded(&[b"\x02\x01", text.as_bytes()].concat()).expect("it is JSON");
+        let same = json(r#"{"amount":10,"order":{"id":"x","lines":[1,2.5]}}"#);
+        assert_eq!(same, b"\x02\x01{\"amount\":10,\"order\":{\"id\":\"x\",\"lines\":[1,2.5]}}");
+        for text in [
+            r#"{"order":{"lines":[1,2.5],"id":"x"},"amount":10}"#,
+            "{ \"amount\" : 10,\n\"order\":{\"id\":\"\\u0078\",\"lines\":[1.0,25e-1]}}",
+        ] {
+            assert_eq!(json(text), same, "{text}");
+        }
+        let mut packed = BytesMut::new();
+        codec::rewrite(&same, Codec::MessagePack, &mut packed).expect("it has a form in MessagePack");
+        assert_eq!(decoded(&packed), Some(same.clone()));
+        for text in [
+            r#"{"amount":11,"order":{"id":"x","lines":[1,2.5]}}"#,
+            r#"{"amount":"10","order":{"id":"x","lines":[1,2.5]}}"#,
+        ] {
+            assert_ne!(json(text), same, "{text}");
+        }
+        assert_eq!(decoded(b"\x02\x01{"), None);
     }
 
     #[test]

@@ -158,6 +158,7 @@ fn any_message() -> impl Strategy<Value = Sealed<u8, u8>> {
     let call = (any_number(), any::<bool>()).prop_map(|(request, recorded)| Call {
         key: (request % 3).to_string(),
         request,
+        as_written: None,
         recorded,
     });
     (proptest::option::of(any_birth()), any::<bool>(), proptest::option::of(call), 0u8..3)
