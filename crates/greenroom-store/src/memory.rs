@@ -45,6 +45,13 @@ impl MemoryStore {
         Self::default()
     }
 
+    /// An empty store whose versions count on from `version`: above all those of its predecessors, so that a version which outlives one
+    /// of them is none of this one's.
+    pub fn counting_from(version: u64) -> Self {
+        let table = Table { last_version: version, ..Table::default() };
+        Self { shared: Arc::new(Mutex::new(table)) }
+    }
+
     fn table(&self) -> MutexGuard<'_, Table> {
         // No operation leaves the table half changed, so one that panicked has not harmed it.
         self.shared.lock().unwrap_or_else(PoisonError::into_inner)

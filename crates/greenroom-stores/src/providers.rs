@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use greenroom_store::memory::MemoryStore;
 use greenroom_store::url::{Parameters, Remote, StoreUrl};
@@ -12,7 +13,10 @@ use crate::Opened;
 use crate::opened::DeviceSyncs;
 
 pub(crate) fn memory() -> Opened {
-    Opened::journal(&StoreUrl::Memory, MemoryStore::new(), "nothing: it is gone with this process").private()
+    // Operators and programs may still hold versions of a process that was there before.
+    let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let store = MemoryStore::counting_from(u64::try_from(since_1970.as_micros()).unwrap_or_default());
+    Opened::journal(&StoreUrl::Memory, store, "nothing: it is gone with this process").private()
 }
 
 #[cfg(feature = "sqlite")]

@@ -8,7 +8,7 @@ use futures_util::{StreamExt, stream};
 use serde::{Deserialize, Serialize};
 
 use super::deliver;
-use super::hub::Hub;
+use super::hub::{self, Hub};
 use super::queue::{EventId, Next, Queue, Slow};
 use crate::actor::cx::Cx;
 use crate::actor::interface::{Actor, Why};
@@ -69,7 +69,10 @@ pub(crate) struct Topics {
 
 impl Actor for Topics {
     fn create(cx: &Cx) -> Result<Self, String> {
-        let hub = Hub::new(cx.epoch(), cx.port.node.backlog().clone());
+        let world = cx.port.node.world();
+        // Epochs of the directory begin again with a table in memory, and clients come back with ids from before.
+        let life = hub::life(world.wall(), world.random());
+        let hub = Hub::new(life, cx.port.node.backlog().clone());
         cx.port.node.topics().active.begin(cx.key(), &hub);
         Ok(Self { hub, gate: tokio::sync::Mutex::default(), waiting: AtomicUsize::new(0) })
     }

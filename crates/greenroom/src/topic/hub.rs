@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
+use std::time::Duration;
 
 use super::queue::{EventId, Kept, Next, Queue, Text};
 use crate::stream::backlog::Backlog;
@@ -48,6 +49,13 @@ pub(crate) struct Figures {
 pub(crate) struct Seat {
     hub: Arc<Hub>,
     number: u64,
+}
+
+/// Returns the number of an activation that begins now: no other has it, also after a restart of the whole cluster, and it rises by the
+/// second. It has 53 bits, as numbers that every language has.
+pub(crate) fn life(wall: Duration, random: u64) -> u64 {
+    let seconds = wall.as_secs() & (u64::MAX >> (u64::BITS - SECONDS_BITS));
+    seconds << RANDOM_BITS | random >> (u64::BITS - RANDOM_BITS)
 }
 
 impl Hub {
@@ -210,6 +218,11 @@ pub(crate) const SUBSCRIBERS_MAX: usize = 16_384;
 const RECENT_MAX: usize = 256;
 const RECENT_BYTES_MAX: usize = 256 << 10;
 
+/// Bits of a life's second since 1970.
+const SECONDS_BITS: u32 = 33;
+/// Bits that tell lives of one second apart.
+const RANDOM_BITS: u32 = 20;
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -271,5 +284,13 @@ mod tests {
         drop(seat);
         assert!(hub.poll_room(&context).is_ready());
         assert_eq!(hub.subscribers(), 0);
+    }
+
+    #[test]
+    fn lives_differ_and_rise_within_the_numbers_that_every_language_has() {
+        let at = |seconds| Duration::from_secs(seconds);
+        assert_ne!(life(at(1_800_000_000), 1 << 44), life(at(1_800_000_000), 2 << 44));
+        assert!(life(at(1_800_000_001), 0) > life(at(1_800_000_000), u64::MAX));
+        assert_eq!(life(at(8_589_934_591), u64::MAX), (1 << 53) - 1);
     }
 }

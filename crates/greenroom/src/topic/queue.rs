@@ -25,7 +25,8 @@ pub enum Slow {
 /// An event's name in its topic: the topic's activation, and the event's number since that began.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub struct EventId {
-    /// The topic's activation: it only rises.
+    /// The topic's activation: no other one has this number, also not after a restart of the cluster, and later ones have larger
+    /// numbers, to within a second.
     pub epoch: u64,
     /// Events that the activation took before this one.
     pub number: u64,
