@@ -138,14 +138,16 @@ pub(crate) fn make_whole(json: &mut Json) {
     }
 }
 
-/// Whole numbers are integers, as methods want them; what is beyond the bounds of exact ones stays as it is.
+/// Whole numbers are integers, as methods want them, if programs have such: from -2^63 to below 2^64.
 fn number(value: f64) -> Option<Number> {
-    if value.fract() == 0.0 && value.abs() <= SAFE_MAX as f64 {
-        return Some(Number::from(value as i64));
+    match value {
+        whole if whole.fract() == 0.0 && (-TWO_TO_63..0.0).contains(&whole) => Some(Number::from(whole as i64)),
+        whole if whole.fract() == 0.0 && (0.0..2.0 * TWO_TO_63).contains(&whole) => Some(Number::from(whole as u64)),
+        other => Number::from_f64(other),
     }
-    Number::from_f64(value)
 }
 
+const TWO_TO_63: f64 = 9_223_372_036_854_775_808.0;
 /// The integers up to this one are all doubles: 2^53.
 const SAFE_MAX: u64 = 1 << 53;
 
@@ -178,6 +180,8 @@ mod tests {
         assert_eq!(number(7.0).ok().as_deref(), Some("7"));
         assert_eq!(number(-0.0).ok().as_deref(), Some("0"));
         assert_eq!(number(7.5).ok().as_deref(), Some("7.5"));
+        assert_eq!(number(1_152_921_504_606_846_976.0).ok().as_deref(), Some("1152921504606846976"), "2^60");
+        assert_eq!(number(-9_223_372_036_854_775_808.0).ok().as_deref(), Some("-9223372036854775808"));
         assert_eq!(number(1e300).ok().as_deref(), Some("1e+300"));
         let refused = number(f64::NAN).expect_err("JSON has no such number");
         assert_eq!(refused.code(), tonic::Code::InvalidArgument);

@@ -14,6 +14,7 @@
 //! of [`v1`] is generated, and kept in the tree: a build needs neither `protoc` nor a generator.
 
 mod actors;
+mod answer;
 mod connection;
 mod form;
 mod health;

@@ -10,12 +10,11 @@ use tonic::body::Body;
 use tonic_health::pb::health_server::HealthServer;
 use tower_service::Service;
 
-use crate::Grpc;
 use crate::actors::Actors;
 use crate::health::Health;
-use crate::status;
 use crate::typed;
 use crate::v1::actors_server::ActorsServer;
+use crate::{Grpc, answer, status};
 
 /// Answers one request.
 pub(crate) async fn answer(visit: Visit, door: Grpc, request: Request<Incoming>) -> Response<Body> {
@@ -42,8 +41,8 @@ pub(crate) async fn answer(visit: Visit, door: Grpc, request: Request<Incoming>)
             let path = request.uri().path().to_owned();
             match door.services.find(&path) {
                 Some(method) => {
-                    let answer = async |request| Ok::<_, Status>(typed::answer(&visit, method, request).await);
-                    whole(&visit, request, answer).await
+                    let called = async |request| Ok::<_, Status>(typed::answer(&visit, method, request).await);
+                    whole(&visit, request, called).await
                 }
                 None => Ok(Status::unimplemented(format!("{service} has no method of the path {path}")).into_http()),
             }
@@ -54,7 +53,7 @@ pub(crate) async fn answer(visit: Visit, door: Grpc, request: Request<Incoming>)
             Ok(Status::unimplemented(format!("there is no such service; {known}")).into_http())
         }
     };
-    answered.unwrap_or_else(|problem| status::of(&problem).into_http())
+    answer::finished(answered.unwrap_or_else(|problem| status::of(&problem).into_http()))
 }
 
 fn is_grpc(request: &Request<Incoming>) -> bool {

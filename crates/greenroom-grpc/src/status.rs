@@ -52,6 +52,13 @@ pub(crate) fn unreadable(error: &impl Display) -> Status {
     status(Code::Unknown, &message, said)
 }
 
+/// A status that the library below has found before any method was called, as problems are said.
+pub(crate) fn not_run(found: &Status) -> Status {
+    let document = json!({ "detail": found.message(), "may_have_run": false });
+    let said = Problem { name: "bad-request".to_owned(), document_json: document.to_string(), ..Problem::default() };
+    status(found.code(), found.message(), said)
+}
+
 fn status(code: Code, message: &str, said: Problem) -> Status {
     let may_have_run = if said.may_have_run { "true" } else { "false" };
     let mut metadata = MetadataMap::new();
@@ -91,7 +98,7 @@ struct RpcStatus {
 }
 
 /// The trailer that says whether a turn may have begun.
-const MAY_HAVE_RUN: &str = "may-have-run";
+pub(crate) const MAY_HAVE_RUN: &str = "may-have-run";
 /// What a `Call` of a method hears that answers by a stream.
 const ONLY_STREAM: &str = "the method answers by a stream: call it by greenroom.v1.Actors/Stream";
 /// The name of the detail's type.
