@@ -86,8 +86,7 @@ pub(super) async fn reside(here: &Arc<Here>, line: &mut Line, hello: Hello, peer
     tracing::info!(host = control.session.name, from = peer.from, reason, "a host's session is over");
     control.tell_of_end(code, &reason, &peer);
     let _ = line.say(&FromNode::Goodbye { code, reason: &reason }).await;
-    line.close();
-    control.outlive(tells, peer).await;
+    tokio::join!(line.close(), control.outlive(tells, peer));
     Ok(())
 }
 

@@ -77,6 +77,7 @@ pub(crate) async fn attend(here: &Arc<Here>, stream: Box<dyn Stream>, peer: Peer
             if let Err((code, reason)) = reside(here, &mut line, *hello, peer).await {
                 tracing::info!(host = name, from, reason, "a host's session is over");
                 let _ = line.say(&FromNode::Goodbye { code, reason: &reason }).await;
+                line.close().await;
             }
         }
     }
@@ -127,9 +128,12 @@ impl Line {
         }
     }
 
-    /// Ends the connection.
-    pub(super) fn close(&mut self) {
-        self.stream = None;
+    /// Ends the connection. The host may still be sending: it gets the time to read why.
+    pub(super) async fn close(&mut self) {
+        if let Some(mut stream) = self.stream.take() {
+            // A host that is gone already reads nothing.
+            let _ = stream.shutdown().await;
+        }
     }
 
     fn take(self) -> (Box<dyn Stream>, Joined) {

@@ -78,7 +78,7 @@ async fn accept(here: Arc<Here>, bound: Bound) {
             let from = format!("process {}", pid.unwrap_or_default());
             let peer = Peer { process, visa: None, is_local: true, from };
             let here = here.clone();
-            tokio::spawn(async move { attend(&here, Box::new(UnixLane(stream)), peer).await });
+            tokio::spawn(async move { attend(&here, Box::new(UnixLane::new(stream)), peer).await });
         }
     };
     tokio::select! {

@@ -14,8 +14,16 @@ use tokio::io::unix::AsyncFd;
 use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 use tokio::net::{UnixListener, UnixStream};
 
+use crate::net::Lingering;
+
 /// A connection on it.
-pub(super) struct UnixLane(pub(super) UnixStream);
+pub(super) struct UnixLane(Lingering<UnixStream>);
+
+impl UnixLane {
+    pub(super) fn new(stream: UnixStream) -> Self {
+        Self(Lingering::new(stream))
+    }
+}
 
 /// A socket that goes with its listener.
 pub(super) struct Bound {
@@ -109,8 +117,8 @@ impl Process {
 
 impl Stream for UnixLane {
     fn rebind(self: Box<Self>) -> io::Result<Box<dyn Stream>> {
-        let stream = UnixStream::from_std(self.0.into_std()?)?;
-        Ok(Box::new(UnixLane(stream)))
+        let stream = UnixStream::from_std(self.0.into_inner().into_std()?)?;
+        Ok(Box::new(UnixLane::new(stream)))
     }
 }
 

@@ -5,10 +5,12 @@
 mod dial;
 mod doorway;
 mod greeting;
+mod lingering;
 
 pub(crate) use self::dial::{Answered, dial, dial_node};
 pub(crate) use self::doorway::{Place, let_in};
 pub(crate) use self::greeting::{Answer, greet, say, too_late, turn_away};
+pub(crate) use self::lingering::Lingering;
 
 use std::io;
 use std::time::Duration;
