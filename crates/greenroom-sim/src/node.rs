@@ -80,6 +80,7 @@ impl World for SimNode {
             Stage::Control => "a control task",
             Stage::Door => "a door task",
             Stage::Store => "a store task",
+            Stage::Inspection => "an inspection task",
         };
         self.spawn_local(name, task);
     }

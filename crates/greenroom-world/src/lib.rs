@@ -96,6 +96,8 @@ pub enum Stage {
     Door,
     /// What actors have to do with stores while no turn of theirs runs.
     Store,
+    /// Answers about the node and its cluster, which may take long to put together: never before calls and health.
+    Inspection,
 }
 
 /// A connection: bytes both ways, in order.

@@ -23,6 +23,7 @@ pub struct RealWorld {
     control: Handle,
     door: Handle,
     store: Handle,
+    inspection: Handle,
     spin: Duration,
     /// Closed on drop: the stages' threads wait for it.
     _open: watch::Sender<()>,
@@ -38,7 +39,8 @@ impl RealWorld {
         Ok(Arc::new(Self {
             control: start_stage("greenroom-control", closed.clone())?,
             door: start_stage("greenroom-door", closed.clone())?,
-            store: start_stage("greenroom-store", closed)?,
+            store: start_stage("greenroom-store", closed.clone())?,
+            inspection: start_stage("greenroom-inspect", closed)?,
             spin: SPIN_DEFAULT,
             _open: open,
         }))
@@ -87,6 +89,7 @@ impl World for RealWorld {
             Stage::Control => &self.control,
             Stage::Door => &self.door,
             Stage::Store => &self.store,
+            Stage::Inspection => &self.inspection,
         };
         handle.spawn(task);
     }
