@@ -28,6 +28,14 @@ pub(crate) async fn serve(visit: Visit, door: Grpc, connection: Connection) {
     let mut served = std::pin::pin!(served);
     let ended = tokio::select! {
         ended = served.as_mut() => ended,
+        () = visit.idle() => {
+            // A request that is on its way is still answered; the node's bound on idle connections holds for the rest.
+            served.as_mut().graceful_shutdown();
+            tokio::select! {
+                ended = served => ended,
+                () = visit.halted() => return,
+            }
+        }
         () = visit.closing() => {
             // What runs is answered; what comes now goes to another node.
             served.as_mut().graceful_shutdown();

@@ -9,6 +9,8 @@ use tokio::net::TcpStream;
 use crate::client::{call, get, post, raw, read};
 use crate::kinds::{node, open};
 
+const HALF_A_SECOND: Duration = Duration::from_millis(500);
+
 #[tokio::test]
 async fn a_body_over_the_limit_is_413() {
     let (node, door) = open(node().configure(|config| config.http_body_len_max = 1000)).await;
@@ -51,8 +53,46 @@ async fn calls_over_the_limit_are_503_while_the_node_still_tells_how_it_is() {
 }
 
 #[tokio::test]
+async fn callers_of_one_slow_actor_leave_room_for_others() {
+    let (node, door) = open(node().configure(|config| config.http_requests_max = 8)).await;
+    let mut dozing = Vec::new();
+    for _ in 0..40 {
+        let door = door.clone();
+        let doze = async move { call(&door, "/notes/slow/doze", r#"{"ms":1500}"#).await };
+        dozing.push(tokio::spawn(doze));
+    }
+    // All but its share are refused at once.
+    while dozing.iter().filter(|doze| doze.is_finished()).count() < 36 {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(call(&door, "/notes/other/all", "").await.status, 200);
+    call(&door, "/notes/slow/doze", r#"{"ms":1}"#).await.problem(503, "overloaded");
+    let mut refused = 0;
+    for doze in dozing {
+        let answer = doze.await.unwrap();
+        refused += usize::from(answer.status == 503);
+        assert!(answer.status == 200 || answer.status == 503 && answer.header("retry-after").is_some(), "{answer:?}");
+    }
+    assert_eq!(refused, 36);
+    node.stop().await;
+}
+
+#[tokio::test]
+async fn the_openapi_document_is_of_the_kinds_that_there_are() {
+    let (node, door) = open(node()).await;
+    let documents = [get(&door, "/openapi.json").await, get(&door, "/openapi.json").await];
+    assert_eq!(documents[0].body, documents[1].body);
+    assert!(documents[0].json()["paths"]["/notes/{key}/size"].is_object(), "{documents:?}");
+    node.stop().await;
+}
+
+#[tokio::test]
 async fn a_client_that_sends_a_byte_a_while_is_closed() {
-    let (node, door) = open(node().configure(|config| config.http_read_timeout = Duration::from_millis(500))).await;
+    let (node, door) = open(
+        node()
+            .configure(|config| (config.http_head_timeout, config.http_body_timeout) = (HALF_A_SECOND, HALF_A_SECOND)),
+    )
+    .await;
     let mut head = TcpStream::connect(&door).await.unwrap();
     let began = Instant::now();
     let mut closed = false;
@@ -78,7 +118,7 @@ async fn a_client_that_sends_a_byte_a_while_is_closed() {
 
 #[tokio::test]
 async fn an_idle_connection_is_closed_after_its_time_and_a_working_one_is_not() {
-    let (node, door) = open(node().configure(|config| config.http_read_timeout = Duration::from_millis(300))).await;
+    let (node, door) = open(node().configure(|config| config.http_idle_timeout = Duration::from_millis(300))).await;
     assert_eq!(call(&door, "/notes/a/doze", r#"{"ms":1000}"#).await.status, 200);
     let mut kept = TcpStream::connect(&door).await.unwrap();
     for _ in 0..2 {

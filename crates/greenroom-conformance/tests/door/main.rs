@@ -2,7 +2,9 @@
 
 mod actors;
 mod answers;
+mod bodies;
 mod client;
+mod closing;
 mod console;
 mod context;
 mod deaths;

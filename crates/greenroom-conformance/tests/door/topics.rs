@@ -99,6 +99,33 @@ async fn who_comes_back_says_what_it_had() {
 }
 
 #[tokio::test]
+async fn who_comes_back_after_a_restart_with_a_table_in_memory_is_told_that_it_has_missed_something() {
+    let published = async |door: &str, event: u64| {
+        let told = call(door, "/topics/news", &event.to_string()).await.json();
+        told["id"].as_str().expect("an event has an id").to_owned()
+    };
+    let (node, door) = open(Node::builder().http("127.0.0.1:0")).await;
+    let mut last = String::new();
+    for event in 0..5 {
+        last = published(&door, event).await;
+    }
+    node.stop().await;
+    let (node, door) = open(Node::builder().http("127.0.0.1:0")).await;
+    for event in 100..103 {
+        assert_ne!(published(&door, event).await, last);
+    }
+    let mut events = Events::open(&door, "GET", "/topics/news", &format!("last-event-id: {last}\r\n"), "").await;
+    let first = tokio::time::timeout(Duration::from_secs(30), events.next()).await.expect("it is told at once");
+    assert_eq!(first.unwrap().name.as_deref(), Some("missed"));
+    for event in 100..103 {
+        assert_eq!(events.next().await.unwrap().data, event.to_string());
+    }
+    let fresh = Events::open(&door, "GET", "/topics/news", "last-event-id:\r\n", "").await;
+    assert!(fresh.head.contains(" 200 "), "an empty id is none: {}", fresh.head);
+    node.stop().await;
+}
+
+#[tokio::test]
 async fn a_door_that_closes_says_so_to_all_who_watch() {
     let table = tempfile::tempdir().unwrap();
     let url = format!("sqlite:{}", table.path().join("table.db").display());

@@ -7,6 +7,7 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
+use tokio_rustls::client::TlsStream;
 
 /// What a door has answered.
 #[derive(Debug)]
@@ -33,6 +34,16 @@ pub(crate) async fn ask(method: &str, address: &str, path: &str, headers: &[&str
 
 /// Asks for a page inside of TLS, trusting `folder`'s authority, with the client's certificate in it if it has one.
 pub(crate) async fn get_secure(address: &str, folder: &Path, path: &str, headers: &[&str]) -> std::io::Result<Answer> {
+    Ok(exchange(connect(address, folder).await?, &request("GET", path, headers, "")).await)
+}
+
+/// Calls a method inside of TLS.
+pub(crate) async fn post_secure(address: &str, folder: &Path, path: &str, headers: &[&str], body: &str) -> Answer {
+    exchange(connect(address, folder).await.unwrap(), &request("POST", path, headers, body)).await
+}
+
+/// Opens TLS, trusting `folder`'s authority.
+async fn connect(address: &str, folder: &Path) -> std::io::Result<TlsStream<TcpStream>> {
     let read = |file: &str| std::fs::read(folder.join(file));
     let mut roots = rustls::RootCertStore::empty();
     roots.add(CertificateDer::from_pem_slice(&read("ca.pem").unwrap()).unwrap()).unwrap();
@@ -52,8 +63,7 @@ pub(crate) async fn get_secure(address: &str, folder: &Path, path: &str, headers
     };
     let stream = TcpStream::connect(address).await?;
     let connector = tokio_rustls::TlsConnector::from(Arc::new(config));
-    let stream = connector.connect(ServerName::try_from("localhost").unwrap(), stream).await?;
-    Ok(exchange(stream, &request("GET", path, headers, "")).await)
+    connector.connect(ServerName::try_from("localhost").unwrap(), stream).await
 }
 
 fn request(method: &str, path: &str, headers: &[&str], body: &str) -> String {

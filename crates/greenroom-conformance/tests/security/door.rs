@@ -2,7 +2,7 @@
 
 use greenroom::{Auth, ConsoleMode, Rule};
 
-use super::client::{Answer, ask, get, get_secure, post};
+use super::client::{Answer, ask, get, get_secure, post, post_secure};
 use super::*;
 
 /// Says on whose behalf it was called.
@@ -44,8 +44,8 @@ impl Purse {
 pub(super) const ADA: &str = "authorization: Bearer ada-0123456789abcdef";
 pub(super) const BOB: &str = "Authorization: bearer bob-0123456789abcdef";
 pub(super) const OPS: &str = "authorization: Bearer ops-0123456789abcdef";
-const OPERATOR: &str = "authorization: Bearer opr-0123456789abcdef";
-const VIEWER: &str = "authorization: Bearer vie-0123456789abcdef";
+pub(super) const OPERATOR: &str = "authorization: Bearer opr-0123456789abcdef";
+pub(super) const VIEWER: &str = "authorization: Bearer vie-0123456789abcdef";
 const SCRAPER: &str = "authorization: Bearer scr-0123456789abcdef";
 
 pub(super) fn tokens(names: &[(&str, &str, &str)]) -> String {
@@ -480,6 +480,10 @@ async fn the_door_speaks_https_and_knows_clients_by_their_certificates() {
         std::fs::copy(site.folder.path().join("a").join(from), ada.path().join(to)).unwrap();
     }
     assert_eq!(get_secure(&door, ada.path(), "/", &[]).await.unwrap().status, 401);
+    for len in [100_000, 1_200_000, 4_000_000] {
+        let refused = post_secure(&door, ada.path(), "/mirror/a/who", &[ADA], &"x".repeat(len)).await;
+        assert_eq!(refused.status, 401, "{len} bytes: {refused:?}");
+    }
     let plain = get(&door, "/", &[]).await;
     assert!(plain.status == 400 && plain.body.contains("https://"), "{plain:?}");
     node.stop().await;

@@ -1,5 +1,6 @@
 //! Who gets in and who does not: certificates between nodes, over real sockets.
 
+mod budgets;
 mod client;
 mod clusters;
 mod config;

@@ -1,12 +1,14 @@
 //! What no client should send: the door says why, or hangs up, and serves on.
 
+use std::time::Duration;
+
 use greenroom_grpc::v1::CallRequest;
 use greenroom_grpc::v1::call_request::Arguments;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tonic::Code;
 
-use crate::site::{builder, call, failed, open, raw_bytes};
+use crate::site::{builder, call, failed, open, raw, raw_bytes};
 
 #[tokio::test]
 async fn a_message_beyond_the_bound_is_refused_and_nothing_ran() {
@@ -78,5 +80,75 @@ async fn what_is_no_grpc_is_answered_by_http_and_a_web_page_is_refused() {
     // A message that is none, and one that is not all there.
     for torn in [&b"\0\0\0\0\x02\xff\xff"[..], b"\0\0\0\0\x09\xff", b"\x01\0\0\0\0", b"\0\0"] {
         assert!(code(path, &[], torn).await.is_some_and(|code| code != "0"), "{torn:?}");
+        let answer = raw_bytes(&node, path, &[], torn.to_vec()).await;
+        assert_eq!(answer.get("may-have-run").map(http::HeaderValue::as_bytes), Some(&b"false"[..]), "{answer:?}");
     }
+    for path in ["/other.Service/Call", "/greenroom.v1.Actors/Other"] {
+        let answer = raw_bytes(&node, path, &[], nothing.to_vec()).await;
+        assert_eq!(answer.get("may-have-run").map(http::HeaderValue::as_bytes), Some(&b"false"[..]), "{answer:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_connection_that_says_nothing_or_half_a_preface_is_closed_and_one_that_greets_may_wait() {
+    let bounds = |config: &mut greenroom::Config| {
+        config.http_head_timeout = Duration::from_millis(300);
+        config.http_idle_timeout = Duration::from_secs(3600);
+    };
+    let (node, mut client) = open(builder().configure(bounds)).await;
+    let address = node.grpc_address().expect("it has a door");
+    for said in [&b""[..], b"PRI * HTTP/2.0"] {
+        let mut stream = TcpStream::connect(&address).await.expect("it connects");
+        stream.write_all(said).await.expect("it is written");
+        let mut rest = Vec::new();
+        let closed = tokio::time::timeout(Duration::from_secs(60), stream.read_to_end(&mut rest)).await;
+        assert!(closed.is_ok(), "{said:?} may not keep a place");
+    }
+    let mut greeted = TcpStream::connect(&address).await.expect("it connects");
+    greeted.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0").await.expect("it is written");
+    tokio::time::sleep(Duration::from_millis(900)).await;
+    let (mut said, mut last) = (Vec::new(), [0; 1024]);
+    while let Ok(len @ 1..) = greeted.try_read(&mut last) {
+        said.extend_from_slice(&last[..len]);
+    }
+    assert!(!said.is_empty(), "the node has greeted, too");
+    let open = greeted.try_read(&mut last);
+    assert!(open.is_err_and(|error| error.kind() == std::io::ErrorKind::WouldBlock), "it stays");
+    client.call(call("room", "h", "messages", "")).await.expect("others are served");
+}
+
+#[tokio::test]
+async fn an_idle_connection_is_closed_in_order_and_a_client_does_not_notice() {
+    let (node, mut client) =
+        open(builder().configure(|config| config.http_idle_timeout = Duration::from_millis(200))).await;
+    for _ in 0..3 {
+        client.call(call("room", "i", "messages", "")).await.expect("it is answered, on another connection perhaps");
+        tokio::time::sleep(Duration::from_millis(900)).await;
+    }
+    let address = node.grpc_address().expect("it has a door");
+    let mut idle = TcpStream::connect(&address).await.expect("it connects");
+    idle.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0").await.expect("it is written");
+    let mut said = Vec::new();
+    let closed = tokio::time::timeout(Duration::from_secs(60), idle.read_to_end(&mut said)).await;
+    assert!(closed.is_ok(), "it is closed");
+    // Frames of type 7 are GOAWAY: nine bytes of head, of which the fourth is the type.
+    let mut rest = &said[..];
+    let mut types = Vec::new();
+    while rest.len() >= 9 {
+        types.push(rest[3]);
+        let len = usize::from(rest[0]) << 16 | usize::from(rest[1]) << 8 | usize::from(rest[2]);
+        rest = rest.get(9 + len..).unwrap_or_default();
+    }
+    assert!(types.contains(&7), "{types:?}");
+}
+
+#[tokio::test]
+async fn a_refusal_reaches_a_client_that_is_still_sending_and_says_that_nothing_ran() {
+    let (node, _client) = open(builder()).await;
+    let big = vec![b'x'; 4_000_000];
+    let headers = [("authorization", "Bearer old")];
+    let arguments = Some(Arguments::Msgpack(big));
+    let message = prost::Message::encode_to_vec(&CallRequest { arguments, ..call("room", "h", "add", "") });
+    let answer = raw(&node, &headers, message).await;
+    assert_eq!(answer.get("may-have-run").map(http::HeaderValue::as_bytes), Some(&b"false"[..]), "{answer:?}");
 }

@@ -126,6 +126,17 @@ async fn topics_take_what_their_public_methods_take() {
     let published = call("topics", "news", "publish", r#"{"event": "7"}"#);
     client.call(with(published, "authorization", ADA)).await.expect("users may");
     assert!(events.message().await.expect("it comes").is_some());
+    // By it, a client could hold publishers back; watching as `slow` says is for clients.
+    let terms = r#"{"terms": {"slow": "Backpressure", "queue_len": 1, "from": null}}"#;
+    for _ in 0..2 {
+        let subscribe = || with(call("topics", "news", "subscribe", terms), "authorization", ADA);
+        let (code, problem) = failed(client.call(subscribe()).await);
+        assert_eq!((code, problem.may_have_run), (Code::PermissionDenied, false), "{problem:?}");
+        let (call, sent) = (call("topics", "news", "subscribe", terms), client.send(subscribe()).await);
+        assert_eq!(failed(sent).0, Code::PermissionDenied);
+        let stream = with(StreamRequest { of: Some(Of::Call(call)) }, "authorization", ADA);
+        assert_eq!(failed(client.stream(stream).await).0, Code::PermissionDenied);
+    }
     for hook in ["activated", "deactivating", "create"] {
         let (code, problem) = failed(client.call(with(call("topics", "news", hook, "{}"), "authorization", ADA)).await);
         assert_eq!((code, &*problem.name), (Code::NotFound, "unknown-method"), "{hook}");

@@ -1,5 +1,6 @@
 //! A call of an actor's method.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,25 +11,25 @@ use greenroom_security::principal::Principal;
 use greenroom_wire::codec::{self, Codec};
 use greenroom_wire::{Status, limit};
 use greenroom_world::Timestamp;
-use hyper::body::Incoming;
 use hyper::header::HeaderMap;
 use hyper::{Method, Request, StatusCode};
 use tokio::sync::oneshot;
 
 use super::answer::Answer;
+use super::body::RequestBody;
 use super::connections::Seat;
 use super::guard::Visitor;
 use super::pass::Pass;
 use super::path::decode;
 use super::problem::Problem;
-use super::{Door, body, carried, status};
+use super::{Door, arguments, body, carried, status, topic};
 use super::{events, service};
 use crate::actor::error::{Doubt, Failure, Refusal};
 use crate::actor::key::{ActorId, Kind};
 use crate::actor::reply::{self, ReplyForm, WireReply};
 use crate::actor::spent::Spent;
 use crate::duration;
-use crate::here::built_in::is_built_in;
+use crate::here::built_in::{TOPICS, is_built_in};
 use crate::observe::Observed;
 use crate::pids::key::is_reserved;
 use crate::shard::baggage::{Baggage, Load};
@@ -51,7 +52,7 @@ pub(super) async fn call(
     door: &Arc<Door>,
     seat: &Arc<Seat>,
     target: Target,
-    request: Request<Incoming>,
+    request: Request<RequestBody>,
 ) -> Result<Answer, Problem> {
     let limit = time_limit(request.headers(), door.node.config().call_timeout)?;
     let principal = request.extensions().get::<Principal>().cloned();
@@ -65,14 +66,20 @@ pub(super) async fn call(
     let pass = wants_events.then(|| Pass::new(door, request.headers(), visitor, &target.kind, &target.key));
     let asked = request.uri().query().and_then(|query| query.strip_prefix("arguments=")).map(str::to_owned);
     let head = ReplyForm::DOOR.head();
-    let mut held = body::read(door, &head, request.into_body(), door.patience()).await?;
+    let mut held = body::read(door, &head, request.into_body()).await?;
     if let Some(asked) = asked {
         let asked = decode(&asked).map_err(|why| Problem::bad_request(&why))?;
         held.bytes.truncate(head.len());
         held.bytes.extend_from_slice(asked.as_bytes());
     }
-    let arguments = &held.bytes[head.len()..];
-    match arguments.iter().find(|byte| !byte.is_ascii_whitespace()) {
+    let given = &held.bytes[head.len()..];
+    let normal = arguments::normal(given)?;
+    if normal.len() != given.len() || matches!(normal, Cow::Owned(_)) {
+        let normal = normal.into_owned();
+        held.bytes.truncate(head.len());
+        held.bytes.extend_from_slice(&normal);
+    }
+    match held.bytes[head.len()..].iter().find(|byte| !byte.is_ascii_whitespace()) {
         None => {
             held.bytes.truncate(head.len());
             held.bytes.extend_from_slice(b"{}");
@@ -116,6 +123,9 @@ impl Ready {
         if let Some(why) = status::refuses(&door.node) {
             return Err(Problem::not_ready(why));
         }
+        if target.kind == TOPICS && target.method == topic::SUBSCRIBE {
+            return Err(Problem::watch_instead());
+        }
         let load = load()?;
         let (route, id, version) = resolve(door, target)?;
         door.node.check_idempotency(id.kind, false, load.as_deref())?;
@@ -148,9 +158,8 @@ impl Ready {
         form: ReplyForm,
         limit: Duration,
     ) -> Result<Bytes, Problem> {
-        let Ok(_permit) = door.calls.try_acquire() else {
-            return Err(Problem::busy("the door works on as many requests as it may"));
-        };
+        let principal = self.load.as_deref().and_then(|baggage| baggage.principal.as_ref());
+        let _place = door.calls.enter(self.id.stable_hash(), principal.map(Principal::name))?;
         let began = door.node.world().now();
         let replied = perform(door, self, payload, form, limit).await;
         door.node.part::<Observed>().answered(door.node.world().now().since(began));

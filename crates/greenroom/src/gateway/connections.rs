@@ -1,6 +1,7 @@
 //! Who is connected, and for whom the door waits.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
@@ -16,23 +17,27 @@ pub(super) struct Connections {
 struct State {
     next: u64,
     seats: BTreeMap<u64, Occupant>,
-    /// Those that the door waits for, by when it loses patience.
+    /// Those that the door waits for, by since when.
     waiting: BTreeSet<(Instant, u64)>,
 }
 
 struct Occupant {
-    until: Option<Instant>,
+    /// Since when the door waits for it, and until when.
+    waits: Option<(Instant, Instant)>,
     /// Whether it watches a stream of events, or has a WebSocket.
     watches: bool,
-    leave: Arc<Notify>,
+    /// Told when it must leave, or earlier than it was to.
+    changed: Arc<Notify>,
 }
 
 /// One connection's place. Dropping it frees the place.
 pub(super) struct Seat {
     number: u64,
-    leave: Arc<Notify>,
+    changed: Arc<Notify>,
     state: Arc<Mutex<State>>,
     reserved: bool,
+    /// True between an answer and the first byte of the next request.
+    idle: AtomicBool,
 }
 
 impl Connections {
@@ -51,10 +56,10 @@ impl Connections {
         }
         let number = state.next;
         state.next += 1;
-        let leave = Arc::new(Notify::new());
-        state.seats.insert(number, Occupant { until: Some(until), watches: false, leave: leave.clone() });
-        state.waiting.insert((until, number));
-        Some(Arc::new(Seat { number, leave, state: self.state.clone(), reserved }))
+        let changed = Arc::new(Notify::new());
+        state.seats.insert(number, Occupant { waits: None, watches: false, changed: changed.clone() });
+        state.set(number, Some((Instant::now(), until)));
+        Some(Arc::new(Seat { number, changed, state: self.state.clone(), reserved, idle: AtomicBool::new(false) }))
     }
 
     /// Makes room.
@@ -62,17 +67,16 @@ impl Connections {
         lock(&self.state).dismiss();
     }
 
-    /// Has some of those watchers leave whom the door waits for at the latest until then: those that it has waited for
-    /// longest.
-    pub(super) fn dismiss_watchers(&self, until: Instant) -> usize {
+    /// Has some of those watchers leave whom the door has waited for since then or for longer: those that it has waited for longest.
+    pub(super) fn dismiss_watchers(&self, since: Instant) -> usize {
         let mut state = lock(&self.state);
         let watches = |number: &u64| state.seats.get(number).is_some_and(|occupant| occupant.watches);
-        let stalled = state.waiting.iter().take_while(|(at, _)| *at <= until).filter(|(_, number)| watches(number));
+        let stalled = state.waiting.iter().take_while(|(at, _)| *at <= since).filter(|(_, number)| watches(number));
         let stalled: Vec<(Instant, u64)> = stalled.take(DISMISSED_AT_ONCE).copied().collect();
         for place in &stalled {
             state.waiting.remove(place);
             if let Some(occupant) = state.seats.remove(&place.1) {
-                occupant.leave.notify_one();
+                occupant.changed.notify_one();
             }
         }
         stalled.len()
@@ -87,19 +91,22 @@ impl State {
     fn dismiss(&mut self) -> bool {
         let Some((_, number)) = self.waiting.pop_first() else { return false };
         if let Some(occupant) = self.seats.remove(&number) {
-            occupant.leave.notify_one();
+            occupant.changed.notify_one();
         }
         true
     }
 
-    fn set(&mut self, number: u64, until: Option<Instant>) {
+    fn set(&mut self, number: u64, waits: Option<(Instant, Instant)>) {
         // One that was told to leave is not taken in again.
         let Some(occupant) = self.seats.get_mut(&number) else { return };
-        if let Some(before) = std::mem::replace(&mut occupant.until, until) {
+        if let Some((before, until)) = std::mem::replace(&mut occupant.waits, waits) {
             self.waiting.remove(&(before, number));
+            if waits.is_some_and(|(_, earlier)| earlier < until) {
+                occupant.changed.notify_one();
+            }
         }
-        if let Some(until) = until {
-            self.waiting.insert((until, number));
+        if let Some((since, _)) = waits {
+            self.waiting.insert((since, number));
         }
     }
 }
@@ -119,7 +126,26 @@ impl Seat {
 
     /// The door waits for the client, until then.
     pub(super) fn waits(&self, until: Instant) {
-        lock(&self.state).set(self.number, Some(until));
+        self.waits_since(Instant::now(), until);
+    }
+
+    /// The door has waited for the client since then, and waits until then.
+    pub(super) fn waits_since(&self, since: Instant, until: Instant) {
+        lock(&self.state).set(self.number, Some((since, until)));
+    }
+
+    /// Notes that the last request is answered: the next one may take until then to begin.
+    pub(super) fn lies_idle(&self, until: Instant) {
+        self.idle.store(true, Ordering::Relaxed);
+        self.waits(until);
+    }
+
+    /// Notes that the client has sent something. The first bytes after an idle time begin a request, whose head must have come by
+    /// `head_until`.
+    pub(super) fn hears(&self, head_until: Instant) {
+        if self.idle.swap(false, Ordering::Relaxed) {
+            self.waits(head_until);
+        }
     }
 
     /// The client waits for the door.
@@ -131,7 +157,7 @@ impl Seat {
     pub(super) async fn outstayed(&self) {
         loop {
             let until = match lock(&self.state).seats.get(&self.number) {
-                Some(occupant) => occupant.until,
+                Some(occupant) => occupant.waits.map(|(_, until)| until),
                 None => return,
             };
             let now = Instant::now();
@@ -141,7 +167,7 @@ impl Seat {
                 None => now + LOOK_AGAIN,
             };
             tokio::select! {
-                () = self.leave.notified() => return,
+                () = self.changed.notified() => {}
                 () = tokio::time::sleep_until(look_again.into()) => {}
             }
         }

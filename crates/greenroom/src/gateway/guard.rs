@@ -15,10 +15,10 @@ use hyper::header::{AUTHORIZATION, HeaderMap};
 use hyper::{Method, Request};
 use serde::Serialize;
 use tokio::io::AsyncWriteExt;
-use tokio::net::TcpStream;
 use tokio_rustls::server::TlsStream;
 
 use super::admin::Needs;
+use super::client_stream::ClientStream;
 use super::fetch;
 use super::hidden::Hidden;
 use super::path::Path;
@@ -56,8 +56,8 @@ pub(super) struct Visitor {
 
 /// A connection as its client wants it.
 pub(super) enum Entered {
-    Plain(TcpStream),
-    Secure(Box<TlsStream<TcpStream>>),
+    Plain(ClientStream),
+    Secure(Box<TlsStream<ClientStream>>),
 }
 
 /// Whom a path is for.
@@ -88,15 +88,13 @@ impl Guard {
     }
 
     /// Lets a connection in that is to speak `protocol` (its name in ALPN), inside of TLS if the doors have certificates.
-    pub(super) async fn enter(&self, mut stream: TcpStream, protocol: &[u8]) -> io::Result<(Entered, Visitor)> {
-        let local = !self.proxied && stream.peer_addr().is_ok_and(|from| is_local(from.ip()));
+    pub(super) async fn enter(&self, mut stream: ClientStream, protocol: &[u8]) -> io::Result<(Entered, Visitor)> {
+        let local = !self.proxied && stream.socket().peer_addr().is_ok_and(|from| is_local(from.ip()));
         let Some(tls) = &self.tls else { return Ok((Entered::Plain(stream), Visitor { local, client: None })) };
         let mut first = [0; 1];
-        if stream.peek(&mut first).await? == 1 && !door::is_tls(first[0]) {
+        if stream.socket().peek(&mut first).await? == 1 && !door::is_tls(first[0]) {
             stream.write_all(HTTPS_WANTED).await?;
             stream.shutdown().await?;
-            // Closed over its unread request, the connection would take the answer back.
-            tokio::io::copy(&mut stream, &mut tokio::io::sink()).await?;
             return Err(io::Error::other("a client speaks plain HTTP to a door that speaks HTTPS"));
         }
         let (stream, client) = tls.current().accept(stream, &self.cluster, protocol).await?;
@@ -129,8 +127,12 @@ impl Guard {
     ///
     /// # Errors
     /// The problem that the client is told.
-    pub(super) async fn check_known(&self, headers: &HeaderMap, visitor: &Visitor) -> Result<(), Problem> {
-        self.look_at(For::Known, headers, Some(visitor)).await.map(drop)
+    pub(super) async fn check_known(
+        &self,
+        headers: &HeaderMap,
+        visitor: &Visitor,
+    ) -> Result<Option<Principal>, Problem> {
+        self.look_at(For::Known, headers, Some(visitor)).await
     }
 
     /// Whether who has shown this may come as a host; who it then is.

@@ -10,7 +10,6 @@ use greenroom_security::principal::Principal;
 use greenroom_security::rules::Target;
 use greenroom_wire::host::UPGRADE as PROTOCOL;
 use greenroom_world::Stream;
-use hyper::body::Incoming;
 use hyper::header::{CONNECTION, HeaderValue, UPGRADE};
 use hyper::upgrade::Upgraded;
 use hyper::{Method, Request, Response, StatusCode};
@@ -19,6 +18,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::Door;
 use super::answer::{Answer, AnswerBody};
+use super::body::RequestBody;
 use super::guard::Visitor;
 use super::pass::Pass;
 use super::problem::Problem;
@@ -29,7 +29,7 @@ use crate::hosts;
 ///
 /// # Errors
 /// The request does not ask for the host protocol.
-pub(super) fn open(door: &Arc<Door>, mut request: Request<Incoming>) -> Result<Answer, Problem> {
+pub(super) fn open(door: &Arc<Door>, mut request: Request<RequestBody>) -> Result<Answer, Problem> {
     let wanted = request.headers().get(UPGRADE).map(HeaderValue::as_bytes);
     if *request.method() != Method::GET || wanted.is_none_or(|wanted| !wanted.eq_ignore_ascii_case(PROTOCOL.as_bytes()))
     {

@@ -1,13 +1,15 @@
 //! What kinds say of themselves: the list of them, one's description, and the OpenAPI document of all.
 
 use std::collections::BTreeMap;
+use std::sync::{Arc, PoisonError};
 
-use greenroom_describe::{Description, openapi};
+use bytes::Bytes;
+use greenroom_describe::{Description, Digest, openapi};
 use serde_json::{Value, json};
 
 use super::call::near_kinds;
 use super::problem::Problem;
-use super::{Door, call};
+use super::{Door, call, service};
 use crate::actor::error::Refusal;
 use crate::actor::key::KEY_LEN_MAX;
 use crate::here::built_in::is_built_in;
@@ -22,7 +24,7 @@ pub(super) fn list(door: &Door) -> Value {
             hosts.entry(kind.name.clone()).or_default().push(member.name.clone());
         }
     }
-    let mut described: BTreeMap<String, Description> =
+    let mut described: BTreeMap<String, Arc<Description>> =
         descriptions(door).into_iter().map(|description| (description.kind.clone(), description)).collect();
     for name in described.keys() {
         hosts.entry(name.clone()).or_default();
@@ -62,8 +64,27 @@ pub(super) fn one(door: &Door, kind: &str) -> Result<Value, Problem> {
     }
 }
 
-/// What may be called here, for tools that read OpenAPI 3.1.
-pub(super) fn openapi(door: &Door) -> Value {
+/// What may be called here, for tools that read OpenAPI 3.1. It is made when a kind is not as it was.
+pub(super) fn openapi(door: &Door) -> Arc<OpenApi> {
+    let kinds = door.node.kinds();
+    let names = kinds.methods().map(|(name, _)| name).filter(|name| !is_built_in(name));
+    let of: Vec<(&'static str, Digest)> = names.filter_map(|name| Some((name, kinds.digest(name)?))).collect();
+    // Two that ask at once wait for one document.
+    let mut made = door.openapi.lock().unwrap_or_else(PoisonError::into_inner);
+    match &*made {
+        Some(made) if made.of == of => made.clone(),
+        _ => made.insert(Arc::new(OpenApi { text: service::pretty(&document(door)), of })).clone(),
+    }
+}
+
+/// The OpenAPI document of an endpoint.
+pub(super) struct OpenApi {
+    pub(super) text: Bytes,
+    /// The kinds that it is of.
+    of: Vec<(&'static str, Digest)>,
+}
+
+fn document(door: &Door) -> Value {
     let config = door.node.config();
     let said = openapi::Door {
         cluster: config.cluster.clone(),
@@ -73,10 +94,12 @@ pub(super) fn openapi(door: &Door) -> Value {
         timeout: format!("{} s", config.call_timeout.as_secs_f64()),
         key_len_max: KEY_LEN_MAX,
     };
-    openapi::document(&descriptions(door), &said)
+    let descriptions: Vec<Description> =
+        descriptions(door).iter().map(|description| Description::clone(description)).collect();
+    openapi::document(&descriptions, &said)
 }
 
-fn descriptions(door: &Door) -> Vec<Description> {
+fn descriptions(door: &Door) -> Vec<Arc<Description>> {
     let kinds = door.node.kinds();
     let names = kinds.methods().map(|(name, _)| name).filter(|name| !is_built_in(name));
     names.filter_map(|name| kinds.describe(name)).collect()

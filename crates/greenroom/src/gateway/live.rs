@@ -6,32 +6,35 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::stream;
+use greenroom_security::principal::Principal;
 use hyper::Request;
-use hyper::body::Incoming;
 use serde_json::json;
 use tokio::time::Instant;
 
 use super::answer::Answer;
+use super::body::RequestBody;
 use super::connections::Seat;
 use super::events::{self, Event};
 use super::guard::Visitor;
 use super::pass::Pass;
 use super::path::{Path, decode};
 use super::problem::Problem;
-use super::{Door, pages};
+use super::{Door, inspections, pages};
 
 /// Answers with the pages that are asked for as `?views=overview,methods%3Fkind%3Droom`.
 ///
 /// # Errors
 /// They cannot be told, or the client takes no events.
-pub(super) fn answer(door: &Arc<Door>, seat: &Arc<Seat>, request: &Request<Incoming>) -> Result<Answer, Problem> {
+pub(super) fn answer(door: &Arc<Door>, seat: &Arc<Seat>, request: &Request<RequestBody>) -> Result<Answer, Problem> {
     if !events::wanted(request.headers()) {
         return Err(Problem::only_events());
     }
     let views = views(request.uri().query())?;
     let values = door.guard.rights(request).values;
     let pass = Pass::to_pages(door, request.headers(), request.extensions().get::<Visitor>(), values);
-    let telling = Telling { door: door.clone(), views, values, next: 0, rounds: Rounds { due: Instant::now() } };
+    let principal = request.extensions().get::<Principal>().map_or("", Principal::name).to_owned();
+    let telling =
+        Telling { door: door.clone(), principal, views, values, next: 0, rounds: Rounds { due: Instant::now() } };
     let source = stream::unfold(telling, |mut telling| async move {
         let event = telling.event().await;
         Some((Ok(event), telling))
@@ -50,6 +53,8 @@ struct View {
 
 struct Telling {
     door: Arc<Door>,
+    /// The principal that the views are told, and whose budget they use.
+    principal: String,
     views: Vec<View>,
     values: bool,
     /// Which view is told next.
@@ -69,8 +74,9 @@ impl Telling {
         }
         let view = &self.views[self.next];
         self.next = (self.next + 1) % self.views.len();
-        let said = pages::said(&self.door, &view.path, view.query.as_deref(), self.values).await;
-        match said {
+        let (door, path, query, values) = (self.door.clone(), view.path.clone(), view.query.clone(), self.values);
+        let look = async move { pages::said(&door, &path, query.as_deref(), values).await };
+        match inspections::inspect(&self.door, &self.principal, look).await.flatten() {
             Ok(said) => event(view.name.clone(), &said.unwrap_or_default()),
             Err(problem) => event("problem".to_owned(), &json!({ "view": view.name, "problem": problem.document() })),
         }

@@ -10,13 +10,16 @@
 //!
 //! A door listens on the system's own sockets, on the door's stage of the world; a simulated world has none.
 
+mod accepting;
 mod actors;
 mod admin;
 mod answer;
+mod arguments;
 mod asked;
 mod body;
 mod call;
 mod carried;
+mod client_stream;
 mod clusters;
 mod connections;
 mod console;
@@ -29,6 +32,7 @@ mod hidden;
 mod host;
 mod hosts;
 mod inspect;
+mod inspections;
 mod kinds;
 mod live;
 mod methods;
@@ -43,6 +47,7 @@ mod protocol;
 mod reliable;
 mod reminders;
 mod service;
+mod shares;
 mod socket;
 mod stage;
 mod state;
@@ -63,21 +68,16 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use futures_util::FutureExt;
 use greenroom_world::Stage;
-use hyper::server::conn::http1;
-use hyper::service::service_fn;
-use hyper_util::rt::TokioIo;
-use socket2::SockRef;
-use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::TcpStream;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
-use self::connections::{Connections, Seat};
-use self::guard::{Entered, Guard, Visitor};
+use self::connections::Connections;
+use self::guard::Guard;
 use self::host::Hosts;
+use self::inspections::Inspections;
+use self::kinds::OpenApi;
 use self::origins::Origins;
-use self::protocol::Connection;
+use self::shares::CallShares;
 use crate::cluster::table::Health;
 use crate::here::Here;
 use crate::node::Config;
@@ -137,12 +137,12 @@ impl Bound {
         for (listener, speech) in self.ports {
             let (door, counted) = (door.clone(), node.count_entrance());
             let accepting = async move {
-                accept(door, listener, speech).await;
+                accepting::accept(door, listener, speech).await;
                 drop(counted);
             };
             node.world().spawn(Stage::Door, Box::pin(accepting));
         }
-        node.world().spawn(Stage::Door, Box::pin(look_after(door)));
+        node.world().spawn(Stage::Door, Box::pin(accepting::look_after(door)));
     }
 }
 
@@ -164,8 +164,10 @@ struct Door {
     table: Arc<Health>,
     opened: Instant,
     connections: Connections,
-    /// One permit a call.
-    calls: Semaphore,
+    calls: CallShares,
+    inspections: Arc<Inspections>,
+    /// The OpenAPI document, with the digests of the kinds that it is of.
+    openapi: Mutex<Option<Arc<OpenApi>>>,
     /// One permit a stream of events or WebSocket.
     streams: Arc<Semaphore>,
     /// One permit a byte of a body that is being read.
@@ -177,6 +179,8 @@ struct Door {
     closed: watch::Sender<bool>,
     answers: Mutex<BTreeMap<u16, u64>>,
     refused: AtomicU64,
+    /// One permit a client beyond all places that is heard out.
+    turned_away: Arc<Semaphore>,
     /// Watchers that were let go as they took nothing, to make room.
     stalled: AtomicU64,
 }
@@ -189,7 +193,9 @@ impl Door {
         Self {
             opened: Instant::now(),
             connections: Connections::new(connections_max),
-            calls: Semaphore::new(config.http_requests_max.min(Semaphore::MAX_PERMITS)),
+            calls: CallShares::new(config.http_requests_max),
+            inspections: Arc::default(),
+            openapi: Mutex::default(),
             // Half of the connections are left to calls.
             streams: Arc::new(Semaphore::new(connections_max.div_ceil(2))),
             bodies: Semaphore::new(bodies_len_max),
@@ -197,6 +203,7 @@ impl Door {
             closed: watch::Sender::new(false),
             answers: Mutex::default(),
             refused: AtomicU64::new(0),
+            turned_away: Arc::new(Semaphore::new(TURNED_AWAY_MAX)),
             stalled: AtomicU64::new(0),
             table,
             guard,
@@ -206,9 +213,17 @@ impl Door {
         }
     }
 
-    /// How long a client may keep the door waiting: for the head of its request, for its body, for its next request.
-    fn patience(&self) -> Duration {
-        self.node.config().http_read_timeout
+    /// Returns the time by which a client that connects now must have sent the head of its first request.
+    fn head_until(&self) -> Instant {
+        Instant::now() + self.node.config().http_head_timeout
+    }
+
+    /// Resolves when the node drains and its clients have had their time to finish the bodies that they were sending.
+    async fn drained(&self) {
+        let mut closed = self.closed.subscribe();
+        // An error means that the endpoint itself is gone.
+        let _ = closed.wait_for(|closed| *closed).await;
+        tokio::time::sleep(self.node.config().http_drain_timeout).await;
     }
 
     /// A place for a stream of events or a WebSocket. If there is none, those who have taken nothing for longest make some for
@@ -222,7 +237,9 @@ impl Door {
 
     /// Has some watchers leave who have taken nothing for longest, if for a second; how many.
     fn let_watchers_go(&self) -> usize {
-        let gone = self.connections.dismiss_watchers(Instant::now() + events::STALL_MAX - STALL_MIN);
+        let now = Instant::now();
+        let stalled_since = now.checked_sub(STALL_MIN).unwrap_or(now);
+        let gone = self.connections.dismiss_watchers(stalled_since);
         self.stalled.fetch_add(gone as u64, Ordering::Relaxed);
         gone
     }
@@ -240,141 +257,6 @@ impl Door {
         let mut known = self.remote_methods.lock().unwrap_or_else(PoisonError::into_inner);
         let name = (kind.to_owned(), method.to_owned());
         known.contains(&name) || (known.len() < REMOTE_METHODS_MAX && known.insert(name))
-    }
-}
-
-/// Does what the doors need done beside their connections, until the node takes no calls any more.
-async fn look_after(door: Arc<Door>) {
-    tokio::select! {
-        () = door.guard.look_after(&door.node) => {}
-        () = make_room(&door) => {}
-        _ = door.node.halted() => {}
-        () = closing(&door) => {}
-    }
-    door.closed.send_replace(true);
-}
-
-async fn accept(door: Arc<Door>, listener: TcpListener, speech: Speech) {
-    let listener = match tokio::net::TcpListener::from_std(listener) {
-        Ok(listener) => listener,
-        Err(error) => return tracing::error!(%error, "a door cannot be opened"),
-    };
-    let accepting = async {
-        loop {
-            match listener.accept().await {
-                Ok((stream, _)) => match door.connections.seat(Instant::now() + door.patience()) {
-                    Some(seat) => {
-                        tokio::spawn(attend(door.clone(), speech.clone(), stream, seat));
-                    }
-                    None => turn_away(&door, &speech, &stream),
-                },
-                Err(error) => {
-                    // The usual cause is too many open files: make room.
-                    tracing::debug!(%error, "a connection could not be accepted");
-                    door.connections.dismiss_longest_waiting();
-                    tokio::time::sleep(ACCEPT_PAUSE).await;
-                }
-            }
-        }
-    };
-    tokio::select! {
-        () = accepting => {}
-        _ = door.node.halted() => {}
-        () = closing(&door) => {
-            // Who has connected is answered; who comes now is refused by the system, and knows that nothing ran.
-            while let Some(Ok((stream, _))) = listener.accept().now_or_never() {
-                if let Some(seat) = door.connections.seat(Instant::now() + door.patience()) {
-                    tokio::spawn(attend(door.clone(), speech.clone(), stream, seat));
-                }
-            }
-        }
-    }
-}
-
-/// Waits until the node takes no calls from outside any more.
-async fn closing(door: &Door) {
-    while !door.node.is_closing() {
-        tokio::time::sleep(LOOK_EVERY).await;
-    }
-}
-
-/// Lets those watchers go that have taken nothing for longest, as long as more waits than may, for as long as the door is open.
-async fn make_room(door: &Door) {
-    loop {
-        door.node.backlog().overflow().await;
-        let gone = door.let_watchers_go();
-        if gone > 0 {
-            tracing::warn!(gone, "too much waits for slow watchers: those that took nothing for longest were let go");
-        }
-        // What they held is given back meanwhile.
-        tokio::time::sleep(ROOM_PAUSE).await;
-    }
-}
-
-/// Says in one packet, if it fits, that there is no room.
-fn turn_away(door: &Door, speech: &Speech, stream: &TcpStream) {
-    door.refused.fetch_add(1, Ordering::Relaxed);
-    if let Speech::Http = speech {
-        // Nobody waits for a client that does not take it.
-        let _ = stream.try_write(NO_ROOM);
-    }
-}
-
-/// Serves one connection to its end.
-async fn attend(door: Arc<Door>, speech: Speech, stream: TcpStream, seat: Arc<Seat>) {
-    let _ = stream.set_nodelay(true);
-    // Beyond this the system takes nothing for a client that reads slowly: it costs no memory, and pages that it is told are not old.
-    let _ = SockRef::from(&stream).set_tcp_notsent_lowat(UNSENT_MAX);
-    let serving = async {
-        // A connection that says nothing costs no buffer.
-        if stream.readable().await.is_err() {
-            return;
-        }
-        match (door.guard.enter(stream, speech.name()).await, &speech) {
-            (Ok((entered, visitor)), Speech::Other(protocol)) => {
-                let visit = Visit::new(door.clone(), seat.clone(), visitor);
-                protocol.attend(visit, Connection::new(entered)).await;
-            }
-            (Ok((Entered::Plain(stream), visitor)), Speech::Http) => serve(&door, &seat, visitor, stream).await,
-            (Ok((Entered::Secure(stream), visitor)), Speech::Http) => serve(&door, &seat, visitor, stream).await,
-            (Err(error), _) => {
-                door.refused.fetch_add(1, Ordering::Relaxed);
-                tracing::debug!(%error, "a client was not let in");
-            }
-        }
-    };
-    tokio::select! {
-        () = serving => {}
-        () = seat.outstayed() => {}
-    }
-}
-
-/// Answers the requests that come on `stream`.
-async fn serve<S>(door: &Arc<Door>, seat: &Arc<Seat>, visitor: Visitor, stream: S)
-where
-    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
-{
-    let service = service_fn(|mut request| {
-        let (door, seat) = (door.clone(), seat.clone());
-        request.extensions_mut().insert(visitor.clone());
-        async move { Ok::<_, std::convert::Infallible>(service::answer(&door, &seat, request).await) }
-    });
-    let connection = http1::Builder::new()
-        .max_headers(HEADERS_MAX)
-        .max_buf_size(HEAD_LEN_MAX)
-        .serve_connection(TokioIo::new(stream), service)
-        .with_upgrades();
-    let mut connection = std::pin::pin!(connection);
-    let ended = tokio::select! {
-        ended = connection.as_mut() => ended,
-        _ = door.node.halted() => {
-            // What was being answered still is.
-            connection.as_mut().graceful_shutdown();
-            tokio::time::timeout(FAREWELL, connection).await.unwrap_or(Ok(()))
-        }
-    };
-    if let Err(error) = ended {
-        tracing::debug!(%error, "an HTTP connection broke");
     }
 }
 
@@ -400,8 +282,6 @@ fn open_files_max() -> usize {
 
 /// Bytes of bodies that may be held at once, for all clients together.
 const BODIES_LEN_MAX: usize = 64 << 20;
-/// Header fields of a request.
-const HEADERS_MAX: usize = 64;
 /// Longest head of a request, in bytes.
 const HEAD_LEN_MAX: usize = 32 << 10;
 /// Different methods of remote kinds that may be asked for.
@@ -410,15 +290,9 @@ const REMOTE_METHODS_MAX: usize = 8192;
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 /// How long a watcher may take nothing, whatever waits.
 const STALL_MIN: Duration = Duration::from_secs(1);
-/// Time for those who leave to give back what they held.
-const ROOM_PAUSE: Duration = Duration::from_millis(20);
-/// Pause after a failed accept.
-const ACCEPT_PAUSE: Duration = Duration::from_millis(20);
-/// Bytes of a connection that the system keeps and has not sent yet.
-const UNSENT_MAX: u32 = 128 << 10;
+/// Clients beyond all places that are heard out at a time.
+const TURNED_AWAY_MAX: usize = 64;
 /// Time for answers to leave when the node has stopped.
 const FAREWELL: Duration = Duration::from_secs(1);
 const GRPC_MISSING: &str = "this program has no gRPC door; give its `Builder` one with `grpc_door`, or build `greenroom` with \
     the feature `grpc`";
-const NO_ROOM: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 1\r\nconnection: close\r\n\
-    content-length: 0\r\n\r\n";

@@ -129,6 +129,30 @@ impl Problem {
         Self::new("actor-error", says.unwrap_or_else(|| in_words(&error))).with("error", error)
     }
 
+    /// A subscription is asked for as a call, by which it could hold publishers back.
+    pub(super) fn watch_instead() -> Self {
+        let detail = "a topic is watched, and its method `subscribe` is not called: GET /topics/{name}, or a topic in the Stream of gRPC; \
+            nothing ran";
+        Self::new("denied", detail)
+    }
+
+    /// The body is compressed, or otherwise not as it is.
+    pub(super) fn encoded_body() -> Self {
+        let detail = "the body has a Content-Encoding; send it as it is, without one; nothing ran";
+        Self::new("unsupported-encoding", detail).closing()
+    }
+
+    /// The message comes in a way that no endpoint takes apart.
+    pub(super) fn encoded_transfer() -> Self {
+        let detail = "the only Transfer-Encoding that is read here is `chunked`; nothing ran";
+        Self::new("unsupported-transfer", detail).closing()
+    }
+
+    pub(super) fn long_head(max: usize) -> Self {
+        Self::new("head-too-large", format!("the head of the request is over the limit of {max} bytes; nothing ran"))
+            .closing()
+    }
+
     pub(super) fn bad_request(why: &str) -> Self {
         Self::new("bad-request", why)
     }

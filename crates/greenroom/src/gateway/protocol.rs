@@ -2,12 +2,14 @@
 
 use std::io;
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::guard::Entered;
 use super::visit::Visit;
+use super::watching::Running;
 
 /// A protocol that clients call actors by, at a port of its own: see [`Builder::grpc_door`](crate::Builder::grpc_door).
 ///
@@ -25,20 +27,32 @@ pub trait Protocol: Send + Sync + 'static {
 /// A client's connection, inside of TLS if the door has a certificate.
 pub struct Connection {
     entered: Entered,
+    running: Arc<Running>,
+    /// Bytes of the preface that have not come yet.
+    preface_left: usize,
 }
 
 impl Connection {
-    pub(super) fn new(entered: Entered) -> Self {
-        Self { entered }
+    pub(super) fn new(entered: Entered, visit: &Visit) -> Self {
+        Self { entered, running: visit.running().clone(), preface_left: PREFACE_LEN }
     }
 }
 
 impl AsyncRead for Connection {
     fn poll_read(self: Pin<&mut Self>, context: &mut Context<'_>, into: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        match &mut self.get_mut().entered {
+        let this = self.get_mut();
+        let before = into.filled().len();
+        ready!(match &mut this.entered {
             Entered::Plain(stream) => Pin::new(stream).poll_read(context, into),
             Entered::Secure(stream) => Pin::new(stream).poll_read(context, into),
+        })?;
+        if this.preface_left > 0 {
+            this.preface_left = this.preface_left.saturating_sub(into.filled().len() - before);
+            if this.preface_left == 0 {
+                this.running.has_greeted();
+            }
         }
+        Poll::Ready(Ok(()))
     }
 }
 
@@ -64,3 +78,6 @@ impl AsyncWrite for Connection {
         }
     }
 }
+
+/// Bytes that a client of HTTP/2 sends before anything else. A client of another protocol says more than that, too, before it asks.
+const PREFACE_LEN: usize = 24;

@@ -1,29 +1,35 @@
 //! Which request gets which answer.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use greenroom_security::principal::Principal;
-use hyper::body::Incoming;
-use hyper::header::{ALLOW, CACHE_CONTROL, CONNECTION, CONTENT_TYPE, HeaderMap, HeaderValue, ORIGIN};
+use hyper::header::{
+    ALLOW, CACHE_CONTROL, CONNECTION, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderValue, ORIGIN, TRANSFER_ENCODING,
+};
 use hyper::{Method, Request, Response, StatusCode};
 
 use super::answer::{Answer, AnswerBody};
+use super::body::RequestBody;
 use super::connections::Seat;
 use super::origins::{self, refuse_other_sites};
 use super::path::Path;
 use super::problem::{self, Problem};
 use super::{
-    Door, admin, call, console, events, happened, hosts, kinds, live, metrics, pages, state, status, tail, topic,
+    Door, HEAD_LEN_MAX, admin, call, console, events, happened, hosts, inspections, kinds, live, metrics, pages, state,
+    status, tail, topic,
 };
 use crate::node::config::ConsoleMode;
 
 /// Answers one request.
-pub(super) async fn answer(door: &Arc<Door>, seat: &Arc<Seat>, request: Request<Incoming>) -> Answer {
+pub(super) async fn answer(door: &Arc<Door>, seat: &Arc<Seat>, request: Request<RequestBody>) -> Answer {
+    let config = door.node.config();
     // The body gets a time of its own, and its problem document a little more to leave in.
-    seat.waits(Instant::now() + door.patience() + GRACE);
+    seat.waits(Instant::now() + config.http_body_timeout + GRACE);
     let _counted = door.node.count_request();
+    let unread = request.body().unread();
     let reader = door.origins.reader(&request);
     let mut answer = match route(door, seat, request).await {
         Ok(answer) => answer,
@@ -33,17 +39,20 @@ pub(super) async fn answer(door: &Arc<Door>, seat: &Arc<Seat>, request: Request<
         origins::show(&mut answer, origin);
     }
     let upgraded = answer.status() == StatusCode::SWITCHING_PROTOCOLS;
-    if door.node.is_closing() && !upgraded {
+    // Bytes of a body that nobody reads cannot be told from the next request.
+    if (door.node.is_closing() || unread.load(Ordering::Relaxed)) && !upgraded {
         answer.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     }
     if answer.body().is_whole() && !upgraded {
-        seat.waits(Instant::now() + door.patience());
+        announce_idle_time(&mut answer, config.http_idle_timeout);
+        seat.lies_idle(Instant::now() + config.http_idle_timeout + IDLE_GRACE);
     }
     door.count_answer(answer.status().as_u16());
     answer
 }
 
-async fn route(door: &Arc<Door>, seat: &Arc<Seat>, mut request: Request<Incoming>) -> Result<Answer, Problem> {
+async fn route(door: &Arc<Door>, seat: &Arc<Seat>, mut request: Request<RequestBody>) -> Result<Answer, Problem> {
+    check_form(&request)?;
     door.hosts.check(&request)?;
     if let Some(answer) = door.origins.preflight(&request) {
         return Ok(answer);
@@ -115,14 +124,11 @@ async fn route(door: &Arc<Door>, seat: &Arc<Seat>, mut request: Request<Incoming
             let allowed = if let Path::StateOf(_) = path { "GET, HEAD, PUT, DELETE" } else { "GET, HEAD" };
             return Err(Problem::wrong_method(allowed));
         }
-        Path::Root => json(StatusCode::OK, &status::hosted(door)),
         Path::Health => text(StatusCode::OK, "text/plain; charset=utf-8", "the process lives\n".to_owned()),
         Path::Ready => match status::not_ready(&door.node) {
             None => text(StatusCode::OK, "text/plain; charset=utf-8", "ready\n".to_owned()),
             Some(why) => return Err(Problem::not_ready(&why)),
         },
-        Path::Metrics => text(StatusCode::OK, "text/plain; version=0.0.4; charset=utf-8", metrics::write(door)),
-        Path::OpenApi => json(StatusCode::OK, &kinds::openapi(door)),
         Path::Console(_) if door.guard.console() == ConsoleMode::Off => return Err(Problem::console_off()),
         Path::Console(path) => console::page(&path)?,
         Path::Whoami => json(StatusCode::OK, &whoami(door, &request)),
@@ -130,15 +136,17 @@ async fn route(door: &Arc<Door>, seat: &Arc<Seat>, mut request: Request<Incoming
             Some(explanation) => text(StatusCode::OK, "text/plain; charset=utf-8", format!("{explanation}\n")),
             None => return Err(Problem::no_such_path(request.uri().path())),
         },
-        path => {
-            let values = door.guard.rights(&request).values;
-            match pages::said(door, &path, request.uri().query(), values).await? {
-                Some(said) => json(StatusCode::OK, &said),
-                None => return Err(Problem::no_such_path(request.uri().path())),
-            }
-        }
+        path => inspected(door, path, &request).await?,
     };
     Ok(answer)
+}
+
+/// Says for how long the client may keep the connection for its next request, in whole seconds.
+fn announce_idle_time(answer: &mut Answer, idle: Duration) {
+    let stays = answer.headers().get(CONNECTION).is_none_or(|connection| connection != "close");
+    if let (true, 1.., Ok(value)) = (stays, idle.as_secs(), format!("timeout={}", idle.as_secs()).try_into()) {
+        answer.headers_mut().insert("keep-alive", value);
+    }
 }
 
 /// Who sends this request, and what they may do.
@@ -166,10 +174,56 @@ fn refuse_unnamed(door: &Door, headers: &HeaderMap) -> Result<(), Problem> {
 }
 
 pub(super) fn json(status: StatusCode, value: &serde_json::Value) -> Answer {
+    bytes(status, "application/json", pretty(value))
+}
+
+/// Returns the text of `value` as people read it.
+pub(super) fn pretty(value: &serde_json::Value) -> Bytes {
     // Writing a `Value` to memory cannot fail.
-    let mut body = serde_json::to_string_pretty(value).unwrap_or_default();
-    body.push('\n');
-    text(status, "application/json", body)
+    let mut text = serde_json::to_string_pretty(value).unwrap_or_default();
+    text.push('\n');
+    text.into()
+}
+
+/// Refuses requests whose head or body is not as it is read here.
+fn check_form<B>(request: &Request<B>) -> Result<(), Problem> {
+    let headers = request.headers();
+    let fields: usize = headers.iter().map(|(name, value)| name.as_str().len() + value.len() + FIELD_LEN).sum();
+    // The library below counts what it has read in one go, which may be more.
+    if request.method().as_str().len() + request.uri().to_string().len() + REQUEST_LINE_LEN + fields > HEAD_LEN_MAX {
+        return Err(Problem::long_head(HEAD_LEN_MAX));
+    }
+    let is_all = |name, wanted: &str| {
+        headers.get_all(name).iter().all(|value| value.as_bytes().eq_ignore_ascii_case(wanted.as_bytes()))
+    };
+    if !is_all(TRANSFER_ENCODING, "chunked") {
+        return Err(Problem::encoded_transfer());
+    }
+    if !is_all(CONTENT_ENCODING, "identity") {
+        return Err(Problem::encoded_body());
+    }
+    Ok(())
+}
+
+/// Asks of the kind that takes long to answer: it waits for the turn of its principal.
+async fn inspected(door: &Arc<Door>, path: Path, request: &Request<RequestBody>) -> Result<Answer, Problem> {
+    let principal = request.extensions().get::<Principal>().map_or("", Principal::name).to_owned();
+    let values = door.guard.rights(request).values;
+    let (inspected, query) = (door.clone(), request.uri().query().map(str::to_owned));
+    let asked = request.uri().path().to_owned();
+    let work = async move {
+        let door = &*inspected;
+        match path {
+            Path::Root => Ok(json(StatusCode::OK, &status::hosted(door))),
+            Path::Metrics => Ok(text(StatusCode::OK, "text/plain; version=0.0.4; charset=utf-8", metrics::write(door))),
+            Path::OpenApi => Ok(bytes(StatusCode::OK, "application/json", kinds::openapi(door).text.clone())),
+            path => match pages::said(door, &path, query.as_deref(), values).await? {
+                Some(said) => Ok(json(StatusCode::OK, &said)),
+                None => Err(Problem::no_such_path(&asked)),
+            },
+        }
+    };
+    inspections::inspect(door, &principal, work).await?
 }
 
 pub(super) fn text(status: StatusCode, content_type: &'static str, body: String) -> Answer {
@@ -189,7 +243,13 @@ pub(super) fn allow(answer: &mut Answer, methods: &'static str) {
     answer.headers_mut().insert(ALLOW, HeaderValue::from_static(methods));
 }
 
+/// Bytes of a header field beside its name and value.
+const FIELD_LEN: usize = ": \r\n".len();
+/// Bytes of a request's first line beside its method and target, and of the empty line.
+const REQUEST_LINE_LEN: usize = "  HTTP/1.1\r\n\r\n".len();
 /// The header in which a page says what it changes something for.
 pub(super) const CHANGE: &str = "greenroom-change";
+/// Time for which a connection stays open beyond what its client was told, so that a request on its way still arrives.
+pub(super) const IDLE_GRACE: Duration = Duration::from_secs(5);
 /// Time for the answer to a slow client to leave.
 const GRACE: Duration = Duration::from_secs(2);

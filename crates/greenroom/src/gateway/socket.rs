@@ -11,12 +11,12 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use futures_util::{SinkExt, StreamExt};
-use hyper::body::Incoming;
 use hyper::header::{CONNECTION, HeaderMap, HeaderValue, UPGRADE};
 use hyper::upgrade::Upgraded;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
 use serde_json::{Value, json};
+use tokio::io::AsyncWriteExt;
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::error::ProtocolError;
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
@@ -26,6 +26,7 @@ use tokio_tungstenite::tungstenite::{Error, Message};
 
 use super::Door;
 use super::answer::{Answer, AnswerBody};
+use super::body::RequestBody;
 use super::connections::Seat;
 use super::events::STALL_MAX;
 use super::pass::Pass;
@@ -52,7 +53,7 @@ pub(super) fn open(
     topic: Asked,
     pass: Pass,
     terms: Terms,
-    mut request: Request<Incoming>,
+    mut request: Request<RequestBody>,
 ) -> Result<Answer, Problem> {
     let header = |name: &str| request.headers().get(name).map(HeaderValue::as_bytes);
     let key = header("sec-websocket-key").filter(|_| request.method() == Method::GET);
@@ -112,6 +113,8 @@ async fn serve(door: &Door, seat: &Seat, asked: (&Asked, &Pass), terms: Terms, m
     };
     // Nobody waits for a client that does not take it.
     let _ = tokio::time::timeout(FAREWELL, part(&mut socket, end)).await;
+    // The client gets to read why; an error means that it is gone.
+    let _ = socket.get_mut().shutdown().await;
 }
 
 /// Why a socket closes.
@@ -217,10 +220,7 @@ async fn part(socket: &mut Socket, end: End) -> Result<(), Error> {
             (code_of(problem.name()), problem.name())
         }
     };
-    socket.close(Some(CloseFrame { code, reason: reason.into() })).await?;
-    // Closed over what it has not read, the connection would take the reason back.
-    tokio::io::copy(socket.get_mut(), &mut tokio::io::sink()).await?;
-    Ok(())
+    socket.close(Some(CloseFrame { code, reason: reason.into() })).await
 }
 
 /// What a problem is among the reasons of RFC 6455 and its registry.

@@ -5,14 +5,14 @@ use std::time::Duration;
 
 use greenroom_store::{Applied, Store, StoreError, Version, Versioned};
 use greenroom_wire::limit::NAME_LEN_MAX;
-use hyper::body::Incoming;
 use hyper::header::{HeaderMap, IF_MATCH, IF_NONE_MATCH};
 use hyper::{Method, Request, StatusCode};
 use serde_json::{Value, json};
 
 use super::answer::Answer;
+use super::body::RequestBody;
 use super::problem::Problem;
-use super::{Door, asked, body, happened, service};
+use super::{Door, arguments, asked, body, happened, service};
 use crate::actor::key::{Kind, check};
 use crate::cluster::ending;
 use crate::observe::subject::Subject;
@@ -111,7 +111,7 @@ pub(super) async fn show(door: &Door, of: &Of, values: bool) -> Result<Value, Pr
 ///
 /// # Errors
 /// Why it is as it was; or that nobody knows.
-pub(super) async fn change(door: &Door, of: &Of, request: Request<Incoming>) -> Result<Answer, Problem> {
+pub(super) async fn change(door: &Door, of: &Of, request: Request<RequestBody>) -> Result<Answer, Problem> {
     let expected = expected(request.headers())?;
     let ends = match request.uri().query() {
         None => false,
@@ -194,7 +194,7 @@ async fn settle(door: &Door, of: &Of, ends: bool) -> Result<(), Problem> {
 }
 
 /// The payload of what the client has sent as JSON, as the kind's type writes it.
-async fn written(door: &Door, of: &Of, body: Incoming) -> Result<bytes::Bytes, Problem> {
+async fn written(door: &Door, of: &Of, body: RequestBody) -> Result<bytes::Bytes, Problem> {
     let node = &door.node;
     let kind = Kind::known(&of.kind).and_then(|kind| Some((kind, node.kinds().find(kind)?)));
     let Some((kind, entry)) = kind else {
@@ -202,9 +202,9 @@ async fn written(door: &Door, of: &Of, body: Incoming) -> Result<bytes::Bytes, P
             format!("this node does not host {:?}, so it knows no type of its states; ask one that does", of.kind);
         return Err(Problem::bad_request(&why));
     };
-    let json = body::read(door, &[], body, door.patience()).await?;
+    let json = body::read(door, &[], body).await?;
     let in_force = node.in_force(kind, &of.field);
-    match entry.written(&of.field, &json.bytes, in_force) {
+    match entry.written(&of.field, arguments::without_mark(&json.bytes), in_force) {
         Some(written) => {
             written.map_err(|why| Problem::bad_request(&format!("this is no {} of {}: {why}", of.field, of.kind)))
         }

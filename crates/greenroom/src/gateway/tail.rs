@@ -8,11 +8,11 @@ use std::time::Duration;
 
 use futures_util::stream;
 use hyper::Request;
-use hyper::body::Incoming;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::answer::Answer;
+use super::body::RequestBody;
 use super::connections::Seat;
 use super::events::{self, Event};
 use super::guard::Visitor;
@@ -27,7 +27,7 @@ use crate::observe::look::Whom;
 ///
 /// # Errors
 /// Something else is asked for, or the client takes no events.
-pub(super) fn answer(door: &Arc<Door>, seat: &Arc<Seat>, request: &Request<Incoming>) -> Result<Answer, Problem> {
+pub(super) fn answer(door: &Arc<Door>, seat: &Arc<Seat>, request: &Request<RequestBody>) -> Result<Answer, Problem> {
     if !events::wanted(request.headers()) {
         return Err(Problem::only_events());
     }

@@ -32,6 +32,20 @@ fn who_kept_the_door_waiting_longest_makes_room() {
 }
 
 #[test]
+fn a_connection_that_lies_idle_makes_room_before_one_that_has_just_come() {
+    let connections = Connections::new(2);
+    let now = Instant::now();
+    let idle = connections.seat(now + Duration::from_secs(15)).unwrap();
+    idle.lies_idle(now + Duration::from_secs(80));
+    let fresh = connections.seat(now + Duration::from_secs(15)).unwrap();
+    let third = connections.seat(now + Duration::from_secs(15)).unwrap();
+    third.works();
+    fresh.works();
+    assert!(connections.seat(now).unwrap().is_reserved(), "the two that came later are served");
+    drop((idle, fresh, third));
+}
+
+#[test]
 fn a_cycle_is_409_and_names_the_chain() {
     let answer = Problem::of(&Failure::Cycle(vec!["a/1".into(), "b/2".into(), "a/1".into()])).answer();
     assert_eq!(answer.status(), 409);

@@ -9,22 +9,22 @@ use bytes::Bytes;
 use futures_util::{Stream, StreamExt, stream};
 use greenroom_security::principal::Principal;
 use greenroom_security::rules::Target;
-use hyper::body::Incoming;
 use hyper::{Method, Request, StatusCode};
 use serde_json::{Value, json};
-use tokio::sync::SemaphorePermit;
 
 use super::Door;
 use super::answer::Answer;
+use super::body::RequestBody;
 use super::connections::Seat;
 use super::events::{self, Event, Source};
 use super::guard::Visitor;
 use super::pass::Pass;
 use super::path::decode;
 use super::problem::Problem;
-use super::{body, carried, service, socket, status};
+use super::shares::CallPlace;
+use super::{arguments, body, carried, service, socket, status};
 use crate::actor::error::{CallError, Doubt, Failure, Refusal};
-use crate::actor::key::check;
+use crate::actor::key::{check, stable_hash};
 use crate::here::built_in::TOPICS;
 use crate::here::port::Port;
 use crate::node::Node;
@@ -58,7 +58,7 @@ pub(super) async fn answer(
     door: &Arc<Door>,
     seat: &Arc<Seat>,
     name: String,
-    request: Request<Incoming>,
+    request: Request<RequestBody>,
 ) -> Result<Answer, Problem> {
     if let Some(why) = status::refuses(&door.node) {
         return Err(Problem::not_ready(why));
@@ -73,7 +73,7 @@ pub(super) async fn answer(
     }
     match *request.method() {
         Method::POST => {
-            let held = body::read(door, &[], request.into_body(), door.patience()).await?;
+            let held = body::read(door, &[], request.into_body()).await?;
             seat.works();
             let published = asked.publish(&held.bytes).await?;
             Ok(service::json(StatusCode::OK, &published))
@@ -98,12 +98,12 @@ impl Asked {
 
     /// Publishes a JSON text; what its publisher is told.
     pub(super) async fn publish(&self, text: &[u8]) -> Result<Value, Problem> {
-        let event: Value = serde_json::from_slice(text).map_err(|error| {
+        let event: Value = serde_json::from_slice(arguments::without_mark(text)).map_err(|error| {
             let message = format!("the event is not JSON: {error}");
             Refusal::Invalid { field: String::new(), message }
         })?;
         self.door.node.topics().check(self.topic.key())?;
-        let _permit = self.working()?;
+        let _place = self.working()?;
         let call = self.topic.publish(event.to_string()).carrying(&self.load);
         let published = call.await.map_err(|error| problem(&error))?;
         Ok(json!({ "id": text_of(published.id), "subscribers": published.subscribers }))
@@ -147,13 +147,13 @@ impl Asked {
     }
 
     async fn subscribe(&self, terms: Terms) -> Result<ReplyStream<Parcel>, Problem> {
-        let _permit = self.working()?;
+        let _place = self.working()?;
         self.topic.subscribe(terms).carrying(&self.load).await.map_err(|error| problem(&error))
     }
 
-    fn working(&self) -> Result<SemaphorePermit<'_>, Problem> {
-        let permit = self.door.calls.try_acquire();
-        permit.map_err(|_| Problem::busy("the door works on as many requests as it may"))
+    fn working(&self) -> Result<CallPlace<'_>, Problem> {
+        let principal = self.load.as_deref().and_then(|baggage| baggage.principal.as_ref());
+        self.door.calls.enter(stable_hash(TOPICS, self.topic.key()), principal.map(Principal::name))
     }
 }
 
@@ -214,16 +214,22 @@ pub(super) fn event_id(text: &str) -> Option<EventId> {
     Some(EventId { epoch: epoch.parse().ok()?, number: number.parse().ok()? })
 }
 
+/// Returns how clients of endpoints subscribe, whatever they speak: they hold no publishers back. One that does not keep up is let go if
+/// `disconnects`; else its oldest events are dropped.
+pub(super) fn terms_of_client(disconnects: bool) -> Terms {
+    let slow = if disconnects { Slow::Disconnect } else { Slow::DropOldest };
+    Terms { slow, ..Terms::default() }
+}
+
 /// How the client subscribes: `?slow=drop-oldest|disconnect&queue=100`, and where it was, in `Last-Event-ID`.
-fn terms(request: &Request<Incoming>) -> Result<Terms, Problem> {
-    // Strangers hold no publishers back.
-    let mut terms = Terms { slow: Slow::DropOldest, ..Terms::default() };
+fn terms(request: &Request<RequestBody>) -> Result<Terms, Problem> {
+    let mut terms = terms_of_client(false);
     for pair in request.uri().query().unwrap_or_default().split('&').filter(|pair| !pair.is_empty()) {
         let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
         let value = decode(value).map_err(|why| Problem::bad_request(&why))?;
         match (name, value.as_str()) {
-            ("slow", "drop-oldest") => terms.slow = Slow::DropOldest,
-            ("slow", "disconnect") => terms.slow = Slow::Disconnect,
+            ("slow", "drop-oldest") => terms.slow = terms_of_client(false).slow,
+            ("slow", "disconnect") => terms.slow = terms_of_client(true).slow,
             ("queue", len) => {
                 let len = len.parse().ok().filter(|len| QUEUE_LEN.contains(len));
                 terms.queue_len = len.ok_or_else(|| Problem::bad_request("queue is a number of events, 1 to 4096"))?;
@@ -233,7 +239,8 @@ fn terms(request: &Request<Incoming>) -> Result<Terms, Problem> {
             _ => {}
         }
     }
-    if let Some(last) = request.headers().get("last-event-id") {
+    // Browsers send an empty one where no event had an id.
+    if let Some(last) = request.headers().get("last-event-id").filter(|last| !last.is_empty()) {
         let id = last.to_str().ok().and_then(event_id);
         let id = id.ok_or_else(|| Problem::bad_request("Last-Event-ID is not the id of an event of a topic"))?;
         terms.from = Some(id.following());

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::{Stream, StreamExt};
+use greenroom_security::principal::Principal;
 use greenroom_security::rules::Target;
 use hyper::body::Incoming;
 use hyper::header::HeaderMap;
@@ -17,17 +18,17 @@ use super::connections::Seat;
 use super::guard::Visitor;
 use super::pass::Pass;
 use super::problem::Problem;
-use super::topic::{Asked, QUEUE_LEN, SUBSCRIBE, broken, event_id, target, text_of};
+use super::topic::{Asked, QUEUE_LEN, SUBSCRIBE, broken, event_id, target, terms_of_client, text_of};
 use super::watching::{Request, Running};
-use super::{Door, FAREWELL, LOOK_EVERY, body, call, carried, events, kinds, origins, status};
+use super::{Door, FAREWELL, LOOK_EVERY, arguments, body, call, carried, events, inspections, kinds, origins, status};
 use crate::actor::error::{Failure, Refusal};
 use crate::actor::key::check;
 use crate::actor::reply::ReplyForm;
 use crate::here::built_in::TOPICS;
 use crate::shard::baggage::Load;
 use crate::stream::backlog::Held;
-use crate::topic::actor::{Parcel, Terms};
-use crate::topic::{Slow, too_slow};
+use crate::topic::actor::Parcel;
+use crate::topic::too_slow;
 
 /// A client at a door. What it asks is let in by the credentials of its connection and of the headers that come with each
 /// request, as the configuration's `auth` and `allow` say, and bounded together with all other requests of the node.
@@ -122,8 +123,12 @@ type Source = Pin<Box<dyn Stream<Item = Result<Item, Failure>> + Send>>;
 
 impl Visit {
     pub(super) fn new(door: Arc<Door>, seat: Arc<Seat>, visitor: Visitor) -> Self {
-        let running = Running::new(seat.clone());
+        let running = Running::new(seat.clone(), door.node.config().http_idle_timeout);
         Self { door, seat, visitor, running }
+    }
+
+    pub(super) fn running(&self) -> &Arc<Running> {
+        &self.running
     }
 
     /// Begins a request.
@@ -137,7 +142,7 @@ impl Visit {
     /// # Errors
     /// Which bound it was. Nothing ran.
     pub async fn receive(&self, body: Incoming) -> Result<Received<'_>, Problem> {
-        body::read(&self.door, &[], body, self.door.patience()).await.map(|held| Received { held })
+        body::read(&self.door, &[], body).await.map(|held| Received { held })
     }
 
     /// Calls a method; what it returns, in the form of the arguments.
@@ -202,9 +207,7 @@ impl Visit {
         check(&topic)?;
         let invalid =
             |field: &str, message: &str| Refusal::Invalid { field: field.to_owned(), message: message.to_owned() };
-        // Strangers hold no publishers back.
-        let slow = if disconnect { Slow::Disconnect } else { Slow::DropOldest };
-        let mut terms = Terms { slow, ..Terms::default() };
+        let mut terms = terms_of_client(disconnect);
         if let Some(len) = queue_len {
             let fits = QUEUE_LEN.contains(&len).then_some(len);
             terms.queue_len = fits.ok_or_else(|| invalid("queue", "it is a number of events, 1 to 4096"))?;
@@ -226,11 +229,16 @@ impl Visit {
     /// # Errors
     /// Who asks may not know, or there is no such kind on this node.
     pub async fn describe(&self, headers: &HeaderMap, kind: Option<&str>) -> Result<String, Problem> {
-        self.check_known(headers).await?;
-        match kind {
-            None => Ok(kinds::list(&self.door).to_string()),
-            Some(kind) => kinds::one(&self.door, kind).map(|said| said.to_string()),
-        }
+        self.let_in(headers)?;
+        let principal = self.door.guard.check_known(headers, &self.visitor).await?;
+        let (door, kind) = (self.door.clone(), kind.map(str::to_owned));
+        let look = async move {
+            match kind {
+                None => Ok(kinds::list(&door).to_string()),
+                Some(kind) => kinds::one(&door, &kind).map(|said| said.to_string()),
+            }
+        };
+        inspections::inspect(&self.door, principal.as_ref().map_or("", Principal::name), look).await?
     }
 
     /// Lets who has credentials pass; everybody, where there are none.
@@ -239,7 +247,7 @@ impl Visit {
     /// What is wrong with the credentials.
     pub async fn check_known(&self, headers: &HeaderMap) -> Result<(), Problem> {
         self.let_in(headers)?;
-        self.door.guard.check_known(headers, &self.visitor).await
+        self.door.guard.check_known(headers, &self.visitor).await.map(drop)
     }
 
     /// A place among the node's streams, for as long as it is kept.
@@ -265,6 +273,11 @@ impl Visit {
         let mut closed = self.door.closed.subscribe();
         // An error means that the door itself is gone.
         let _ = closed.wait_for(|closed| *closed).await;
+    }
+
+    /// Resolves when no request has run on the connection for the node's `http_idle_timeout`: then it is to be closed in order.
+    pub async fn idle(&self) {
+        self.running.idle().await;
     }
 
     /// Resolves a moment after the node has stopped, when answers have had their time to leave.
@@ -321,14 +334,16 @@ impl Arguments {
     fn payload(&self) -> Result<(ReplyForm, Bytes), Refusal> {
         let (form, value, nothing, is_map) = match self {
             Self::Json(text) => {
-                let text = text.trim_ascii_start();
-                (ReplyForm::DOOR, text, &b"{}"[..], text.first() == Some(&b'{'))
+                let text = arguments::normal(text)?;
+                let is_object = text.trim_ascii_start().first() == Some(&b'{');
+                (ReplyForm::DOOR, text, &b"{}"[..], is_object)
             }
             Self::MessagePack(bytes) => {
                 let is_map = matches!(bytes.first(), Some(0x80..=0x8f | 0xde | 0xdf));
-                (ReplyForm::PLAIN, &bytes[..], &[0x80][..], is_map)
+                (ReplyForm::PLAIN, Cow::Borrowed(&bytes[..]), &[0x80][..], is_map)
             }
         };
+        let value = value.trim_ascii_start();
         if !value.is_empty() && !is_map {
             let message = format!("this is not a map in {} with the method's arguments by name", form.codec);
             return Err(Refusal::Invalid { field: String::new(), message });

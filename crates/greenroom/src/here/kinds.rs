@@ -2,11 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
-use std::sync::{Arc, OnceLock, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 use std::time::Duration;
 
 use bytes::Bytes;
 use greenroom_describe::Description;
+#[cfg(feature = "http")]
+use greenroom_describe::Digest;
 use greenroom_protocols::directory::Epoch;
 use greenroom_protocols::names::near_names;
 use greenroom_protocols::node::{Instances, KindInfo};
@@ -242,6 +244,8 @@ pub(crate) struct Kinds {
     /// Those that hosts offer, or have offered.
     foreign: Foreign,
     interceptors: Given,
+    /// Descriptions of the kinds that are compiled in, once somebody has asked for them.
+    described: Mutex<BTreeMap<&'static str, Option<Arc<Description>>>>,
     /// The last turns of actors, for kinds whose history is kept.
     histories: BTreeMap<&'static str, Arc<History>>,
     /// The methods of kinds that are not hosted, but of which actors have been spawned, and which callers they serve.
@@ -386,10 +390,23 @@ impl Kinds {
     }
 
     /// What the kind says of itself, if it is hosted here, or has been offered by hosts.
-    pub(crate) fn describe(&self, name: &str) -> Option<Description> {
+    pub(crate) fn describe(&self, name: &str) -> Option<Arc<Description>> {
         match self.by_name.get_key_value(name) {
-            Some((name, kind)) => descriptions::of(name, &**kind),
-            None => Some(self.foreign(Kind::known(name)?)?.said().description.clone()),
+            Some((name, kind)) => {
+                let mut described = self.described.lock().unwrap_or_else(PoisonError::into_inner);
+                // A kind that is compiled in says the same for as long as the process lives.
+                described.entry(name).or_insert_with(|| descriptions::of(name, &**kind).map(Arc::new)).clone()
+            }
+            None => Some(Arc::new(self.foreign(Kind::known(name)?)?.said().description.clone())),
+        }
+    }
+
+    /// Returns the digest of what [`describe`](Self::describe) returns.
+    #[cfg(feature = "http")]
+    pub(crate) fn digest(&self, name: &str) -> Option<Digest> {
+        match self.by_name.contains_key(name) {
+            true => self.describe(name).map(|description| description.digest()),
+            false => Some(self.foreign(Kind::known(name)?)?.said().description.digest()),
         }
     }
 

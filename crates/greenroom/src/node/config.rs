@@ -124,9 +124,20 @@ pub struct Config {
     /// Connections that the HTTP door keeps open; at most half of the files that the process may open. For a newer one, the
     /// one that has been silent longest is closed.
     pub http_connections_max: usize,
-    /// Time for a client of the HTTP door to send a request's head, its body, and to begin its next request.
+    /// Time for a client of the HTTP or gRPC endpoint to send the head of a request, from its first byte on, and to say anything
+    /// at all once it has connected; in seconds in files.
     #[serde(with = "seconds")]
-    pub http_read_timeout: Duration,
+    pub http_head_timeout: Duration,
+    /// Time for a client to send a request's body, in seconds in files.
+    #[serde(with = "seconds")]
+    pub http_body_timeout: Duration,
+    /// Time for which a client may keep a connection without a request, in seconds in files. Answers announce it as
+    /// `Keep-Alive: timeout=75`; the node itself waits a little longer.
+    #[serde(with = "seconds")]
+    pub http_idle_timeout: Duration,
+    /// Time for clients to finish the bodies that they are sending when the node drains, in seconds in files.
+    #[serde(with = "seconds")]
+    pub http_drain_timeout: Duration,
     /// Bytes that may wait for slow watchers, of all topics and streams of this node together. Beyond it, those clients of
     /// the HTTP door that have taken nothing for longest are let go, at the earliest after a second.
     pub backlog_len_max: usize,
@@ -218,7 +229,10 @@ impl Default for Config {
             http_body_len_max: 1 << 20,
             http_requests_max: 1024,
             http_connections_max: 2048,
-            http_read_timeout: Duration::from_secs(15),
+            http_head_timeout: Duration::from_secs(15),
+            http_body_timeout: Duration::from_secs(15),
+            http_idle_timeout: Duration::from_secs(75),
+            http_drain_timeout: Duration::from_secs(2),
             backlog_len_max: 64 << 20,
             insecure_listen: false,
             tls: None,

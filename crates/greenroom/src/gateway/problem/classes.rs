@@ -23,7 +23,7 @@ const fn class(name: &'static str, status: u16, title: &'static str, explanation
 pub(super) const RAN: [&str; 5] = ["internal", "actor-error", "panicked", "unknown-outcome", "timed-out"];
 
 /// Every type of problem. The first stands for what has no name of its own.
-pub(super) static CLASSES: [Class; 36] = [
+pub(super) static CLASSES: [Class; 39] = [
     class("internal", 500, "Internal error", "The node is at fault. Please report it."),
     class("bad-request", 400, "Bad request", "The request is malformed; the detail says where."),
     class(
@@ -115,6 +115,14 @@ pub(super) static CLASSES: [Class; 36] = [
         "The call would have waited for itself, along `path`. Nothing ran.",
     ),
     class("too-large", 413, "Too large", "Send less, or raise the limit of the node. Nothing ran."),
+    class("unsupported-encoding", 415, "Unsupported Content-Encoding", "Send the body as it is. Nothing ran."),
+    class(
+        "unsupported-transfer",
+        501,
+        "Unsupported Transfer-Encoding",
+        "Send the body with its length, or chunked. Nothing ran.",
+    ),
+    class("head-too-large", 431, "The head is too large", "Send fewer or shorter header fields. Nothing ran."),
     class(
         "unknown-host",
         421,
