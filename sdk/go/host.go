@@ -20,6 +20,7 @@ import (
 type Host struct {
 	kinds    []KindOf
 	ways     []string
+	token    string
 	mu       sync.Mutex
 	sessions map[string]*session
 	// lost is why the last session at a way in was lost.
@@ -52,6 +53,9 @@ func Start(c context.Context, node string, kinds ...KindOf) (*Host, error) {
 	}
 	var err error
 	if h.ways, err = ways(node); err != nil {
+		return nil, err
+	}
+	if h.token, err = headerToken(); err != nil {
 		return nil, err
 	}
 	for _, way := range h.ways {
@@ -252,13 +256,13 @@ func (h *Host) stay(way string) {
 			"name": fmt.Sprintf("%s-%d", filepath.Base(os.Args[0]), os.Getpid()), "sdk": "go 0.1.0", "lanes": 1024, "codecs": reads,
 			"seats_max": 100_000, "turns_max": 1024, "bytes_max": 8 << 20, "weight": 1, "spread": "",
 		}
-		if token := os.Getenv("GREENROOM_TOKEN"); token != "" {
-			hello["token"] = token
+		if h.token != "" {
+			hello["token"] = h.token
 		}
 		if ended != nil {
 			hello["ended"] = ended
 		}
-		s := newSession(way, os.Getenv("GREENROOM_TOKEN"), h.kinds)
+		s := newSession(way, h.token, h.kinds)
 		h.mu.Lock()
 		if h.closing {
 			h.mu.Unlock()

@@ -4,6 +4,7 @@ package greenroom
 
 import (
 	"bufio"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -19,16 +20,19 @@ import (
 	"time"
 )
 
-// dial connects to a way in, unix:PATH or http://HOST:PORT.
+// dial connects to a way in, unix:PATH, http://HOST:PORT or https://HOST:PORT. A token goes over TLS or to this machine.
 func dial(way, token string) (net.Conn, error) {
 	if path, isUnix := strings.CutPrefix(way, "unix:"); isUnix {
 		return net.DialTimeout("unix", path, 5*time.Second)
 	}
 	to, err := url.Parse(way)
-	if err != nil || to.Scheme != "http" || to.Host == "" {
+	if err != nil || to.Scheme != "http" && to.Scheme != "https" || to.Host == "" {
 		return nil, fmt.Errorf("%w: %q is no way in: write unix:/PATH, or http://HOST:PORT of a node's door", ErrNotLetIn, way)
 	}
-	conn, err := net.DialTimeout("tcp", to.Host, 5*time.Second)
+	if token != "" && isInTheClear(to) {
+		return nil, fmt.Errorf("%w: %s is plain HTTP, where others could read the token; write https://", ErrNotLetIn, way)
+	}
+	conn, err := dialTCP(to)
 	if err != nil {
 		return nil, err
 	}
@@ -54,6 +58,37 @@ func dial(way, token string) (net.Conn, error) {
 	_ = conn.SetDeadline(time.Time{})
 	bounded.N = math.MaxInt64
 	return &buffered{conn, from}, nil
+}
+
+func dialTCP(to *url.URL) (net.Conn, error) {
+	dialer := &net.Dialer{Timeout: 5 * time.Second}
+	if to.Scheme == "https" {
+		return tls.DialWithDialer(dialer, "tcp", withPort(to, "443"), nil)
+	}
+	return dialer.Dial("tcp", withPort(to, "80"))
+}
+
+func withPort(to *url.URL, port string) string {
+	if to.Port() != "" {
+		port = to.Port()
+	}
+	return net.JoinHostPort(to.Hostname(), port)
+}
+
+// isInTheClear is true if what is sent there crosses a network without encryption.
+func isInTheClear(to *url.URL) bool {
+	ip := net.ParseIP(to.Hostname())
+	isHere := strings.EqualFold(to.Hostname(), "localhost") || ip != nil && ip.IsLoopback()
+	return to.Scheme == "http" && !isHere
+}
+
+// headerToken is the token of the environment as a header carries it: secrets end in a newline, editors put a byte order mark in front.
+func headerToken() (string, error) {
+	token := strings.TrimSpace(strings.TrimPrefix(os.Getenv("GREENROOM_TOKEN"), "\ufeff"))
+	if strings.ContainsFunc(token, func(each rune) bool { return each < '!' || each > '~' }) {
+		return "", fmt.Errorf("%w: GREENROOM_TOKEN holds no token: it has spaces, or characters that no token has", ErrNotLetIn)
+	}
+	return token, nil
 }
 
 type buffered struct {

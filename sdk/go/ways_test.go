@@ -3,6 +3,7 @@ package greenroom
 import (
 	"errors"
 	"net"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -57,6 +58,29 @@ func TestSocketsOfDeadNodesAreNone(t *testing.T) {
 	}
 	_ = listener.Control(func(fd uintptr) { _, _, err = syscall.Accept(int(fd)) })
 	if !errors.Is(err, syscall.EAGAIN) {
+		t.Fatal(err)
+	}
+}
+
+func TestATokenGoesOverTLSOrToThisMachine(t *testing.T) {
+	for way, isClear := range map[string]bool{
+		"https://db.example.org:7070": false, "http://127.0.0.1:7070": false, "http://LOCALHOST:7070": false, "http://[::1]:7070": false,
+		"http://db.example.org:7070": true, "http://10.0.0.1": true, "http://127.0.0.1.example.org": true,
+	} {
+		to, err := url.Parse(way)
+		if err != nil || isInTheClear(to) != isClear {
+			t.Fatal(way, err)
+		}
+	}
+	if _, err := dial("http://10.0.0.1:1", "secret"); !errors.Is(err, ErrNotLetIn) || !strings.Contains(err.Error(), "others could read the token") {
+		t.Fatal(err)
+	}
+	t.Setenv("GREENROOM_TOKEN", "\ufeffsecret\n")
+	if token, err := headerToken(); token != "secret" || err != nil {
+		t.Fatal(token, err)
+	}
+	t.Setenv("GREENROOM_TOKEN", "two words")
+	if _, err := headerToken(); err == nil || strings.Contains(err.Error(), "two words") {
 		t.Fatal(err)
 	}
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
-use greenroom_store::url::Secret;
+use greenroom_store::url::{Secret, is_in_the_clear, is_on_this_machine};
 use serde_json::Value;
 use ureq::tls::{Certificate, ClientCert, PemItem, PrivateKey, RootCerts, TlsConfig};
 
@@ -63,10 +63,9 @@ pub(crate) struct Answer {
 impl NodeAddress {
     /// The door, with the credentials at hand.
     pub(crate) fn door(&self, timeout: Duration) -> Result<Door, String> {
-        let mut door = Door::new(&self.url, timeout);
-        let config = ureq::Agent::config_builder().timeout_global(Some(timeout)).http_status_as_error(false);
-        door.agent = config.tls_config(self.credentials.tls()?).build().into();
-        door.token = self.credentials.token()?;
+        let url = with_scheme(&self.url);
+        let agent = http_client(&url, Some(timeout), self.credentials.tls()?);
+        let door = Door { url, agent, token: self.credentials.token()? };
         door.keep_secrets()?;
         Ok(door)
     }
@@ -75,28 +74,26 @@ impl NodeAddress {
 impl Door {
     /// The door at `url`, whose scheme may be left out.
     pub(crate) fn new(url: &str, timeout: Duration) -> Self {
-        let url = if url.contains("://") { url.to_owned() } else { format!("http://{url}") };
-        let config = ureq::Agent::config_builder().timeout_global(Some(timeout)).http_status_as_error(false).build();
-        Self { url: url.trim_end_matches('/').to_owned(), agent: config.into(), token: None }
+        let url = with_scheme(url);
+        let agent = http_client(&url, Some(timeout), TlsConfig::default());
+        Self { url, agent, token: None }
     }
 
     /// The door of another node of the cluster, which wants the same credentials.
     pub(crate) fn at(&self, url: &str) -> Result<Self, String> {
-        let url = if url.contains("://") { url.to_owned() } else { format!("http://{url}") };
-        let other = Self { url: url.trim_end_matches('/').to_owned(), ..self.clone() };
+        let url = with_scheme(url);
+        let config = self.agent.config();
+        let agent = http_client(&url, config.timeouts().global, config.tls_config().clone());
+        let other = Self { url, agent, token: self.token.clone() };
         other.keep_secrets()?;
         Ok(other)
     }
 
     /// Refuses to send a token where others can read it.
     fn keep_secrets(&self) -> Result<(), String> {
-        let Some(rest) = self.url.strip_prefix("http://").filter(|_| self.token.is_some()) else { return Ok(()) };
-        let authority = rest.split('/').next().unwrap_or_default();
-        let host = authority.rsplit_once(':').map_or(authority, |(host, _)| host).trim_matches(['[', ']']);
-        let local = host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|ip| ip.is_loopback());
-        match local {
-            true => Ok(()),
-            false => Err(format!("{} is plain HTTP, where others could read the token; use https://", self.url)),
+        match self.token.is_some() && is_in_the_clear(&self.url) {
+            true => Err(format!("{} is plain HTTP, where others could read the token; use https://", self.url)),
+            false => Ok(()),
         }
     }
 
@@ -258,13 +255,18 @@ impl Door {
     }
 }
 
-/// What helps where a door is there, and is another one than was thought.
-fn remedy(error: &str) -> Option<&'static str> {
-    let known = [
-        ("UnknownIssuer", "name the authority that the door's certificate comes from with --ca"),
-        ("InvalidContentType", "the door is one without TLS: write http:// in --node"),
-    ];
-    known.into_iter().find(|(what, _)| error.contains(what)).map(|(_, remedy)| remedy)
+/// The URL of a door, whose scheme may be left out.
+fn with_scheme(url: &str) -> String {
+    let url = if url.contains("://") { url.to_owned() } else { format!("http://{url}") };
+    url.trim_end_matches('/').to_owned()
+}
+
+/// The one HTTP client of this program, for the door at `url`. A proxy that the environment names is asked for other machines
+/// only: a request to this machine would show it the token, and it would ask its own loopback.
+fn http_client(url: &str, timeout: Option<Duration>, tls: TlsConfig) -> ureq::Agent {
+    let config = ureq::Agent::config_builder().timeout_global(timeout).http_status_as_error(false).tls_config(tls);
+    let config = if is_on_this_machine(url) { config.proxy(None) } else { config };
+    config.build().into()
 }
 
 impl Credentials {
@@ -303,15 +305,33 @@ impl Credentials {
     }
 
     fn token(&self) -> Result<Option<Secret>, String> {
-        let Some(path) = &self.token_file else {
+        let (text, source) = match &self.token_file {
+            Some(path) => {
+                let text = std::fs::read_to_string(path);
+                let text = text.map_err(|error| format!("cannot read {}: {error}", path.display()))?;
+                (text, path.display().to_string())
+            }
             // Not a flag: everybody on the machine can read those.
-            return Ok(std::env::var("GREENROOM_TOKEN").ok().filter(|token| !token.is_empty()).map(Secret::new));
+            None => match std::env::var("GREENROOM_TOKEN") {
+                Ok(text) if !text.is_empty() => (text, "GREENROOM_TOKEN".to_owned()),
+                _ => return Ok(None),
+            },
         };
-        let text = std::fs::read_to_string(path).map_err(|error| format!("cannot read {}: {error}", path.display()))?;
-        match text.lines().next().map(str::trim).filter(|line| !line.is_empty()) {
-            Some(line) => Ok(Some(Secret::new(line))),
-            None => Err(format!("the first line of {} is empty", path.display())),
-        }
+        token_in(&text).map(Some).map_err(|wrong| format!("the first line of {source} {wrong}"))
+    }
+}
+
+/// The token on the first line of `text`: editors put a byte order mark in front of it, and secrets end in a newline.
+///
+/// # Errors
+/// The fault of the line, which is not quoted.
+fn token_in(text: &str) -> Result<Secret, &'static str> {
+    let line = text.trim_start_matches('\u{feff}').lines().next().unwrap_or_default().trim();
+    match line {
+        "" => Err("is empty"),
+        // A header carries these.
+        line if line.bytes().all(|byte| byte.is_ascii_graphic()) => Ok(Secret::new(line)),
+        _ => Err("is no token: it has spaces, or characters that no token has"),
     }
 }
 

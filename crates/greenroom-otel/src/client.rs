@@ -10,8 +10,9 @@ pub(crate) struct Client(ureq::Agent);
 
 impl Client {
     pub(crate) fn new(timeout: Duration) -> Self {
-        let config = ureq::Agent::config_builder().timeout_global(Some(timeout)).http_status_as_error(false).build();
-        Self(config.into())
+        let config = ureq::Agent::config_builder().timeout_global(Some(timeout)).http_status_as_error(false);
+        // A collector is near by; a proxy of the environment's is for what is not.
+        Self(config.proxy(None).build().into())
     }
 }
 

@@ -40,6 +40,10 @@ impl Cluster {
         let mut config = config(parameters.path("kubeconfig"), parameters.find("context")).await.map_err(bad)?;
         // A write that the client repeats would be refused by its own success.
         config.default_retry = false;
+        if greenroom_store::url::is_on_this_machine(&config.cluster_url.to_string()) {
+            // The variable of a proxy is for other machines.
+            config.proxy_url = None;
+        }
         config.connect_timeout = Some(CONNECT_TIMEOUT);
         let client = Client::try_from(config).map_err(|error| bad(error.to_string()))?;
         Ok(Self { client, namespace: namespace.to_owned(), store, name })

@@ -1,6 +1,6 @@
 //! What a URL says about a bucket.
 
-use greenroom_store::url::Remote;
+use greenroom_store::url::{Remote, is_on_this_machine};
 use greenroom_store::{Result, StoreError};
 use object_store::aws::{AmazonS3, AmazonS3Builder, S3ConditionalPut};
 use object_store::{Certificate, ClientOptions, RetryConfig};
@@ -10,7 +10,7 @@ pub(crate) fn client(remote: &Remote) -> Result<AmazonS3> {
     remote.check_parameters(&["endpoint", "region", "ca", "virtual_hosts"])?;
     let bad = |reason: String| StoreError::Configuration { store: remote.to_string(), reason };
     let [bucket] = &remote.hosts[..] else { return Err(bad("it names more than one bucket".to_owned())) };
-    // A proxy of the environment's is used; deadlines are the caller's.
+    // A proxy of the environment's is used for other machines; deadlines are the caller's.
     let mut options = ClientOptions::new().with_timeout_disabled().with_connect_timeout(CONNECT_TIMEOUT);
     if let Some(path) = remote.parameters.path("ca") {
         let read = std::fs::read(&path).map_err(|error| {
@@ -23,6 +23,10 @@ pub(crate) fn client(remote: &Remote) -> Result<AmazonS3> {
     let mut builder = AmazonS3Builder::from_env().with_bucket_name(&bucket.name);
     if let Some(endpoint) = remote.parameters.find("endpoint") {
         options = options.with_allow_http(endpoint.starts_with("http://"));
+        if is_on_this_machine(endpoint) {
+            // The environment is not read once a proxy is named; this one is used for no host.
+            options = options.with_proxy_url(endpoint).with_proxy_excludes(ALL_HOSTS);
+        }
         builder = builder.with_endpoint(endpoint);
     }
     if let Some(region) = remote.parameters.find("region") {
@@ -47,3 +51,5 @@ pub(crate) fn client(remote: &Remote) -> Result<AmazonS3> {
 }
 
 const CONNECT_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(3);
+/// All names, and all addresses of both versions, as reqwest reads them.
+const ALL_HOSTS: &str = "*,0.0.0.0/0,::/0";

@@ -4,6 +4,7 @@
 //! environment (`?password_env=NAME`) or, for tests, in the URL. It is never shown: neither by `Debug` and `Display` nor
 //! by the errors of this module.
 
+mod clear;
 mod percent;
 mod remote;
 mod secret;
@@ -14,6 +15,7 @@ use std::str::FromStr;
 
 use remote::Engine;
 
+pub use clear::{is_in_the_clear, is_on_this_machine};
 pub use remote::{Host, Parameters, Remote};
 pub use secret::{Password, Secret, redact};
 

@@ -12,6 +12,7 @@ from actors import Counter, Slow
 from peer import Peer
 
 import greenroom as gr
+from greenroom.ways import find
 
 
 @asynccontextmanager
@@ -60,6 +61,25 @@ async def test_a_host_that_one_node_refuses_and_none_takes_in_time_names_both(tm
             with pytest.raises(gr.NoNode) as raised:
                 await gr.Host([Slow], f"{one.url},unix:{tmp_path}/none.sock").start(timeout)
             said, timeout = str(raised.value), 2 * timeout
+
+
+@pytest.mark.parametrize(("url", "is_sent"), [
+    ("https://db.example.org:7070", True), ("http://127.0.0.1:7070", True), ("http://LOCALHOST:7070", True), ("http://[::1]:7070", True),
+    ("unix:/tmp/x.sock", True), ("http://db.example.org:7070", False), ("http://10.0.0.1", False), ("http://127.0.0.1.example.org", False),
+])
+def test_a_token_goes_over_tls_or_to_this_machine(url: str, is_sent: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GREENROOM_TOKEN", "\ufeffsecret\n")
+    if is_sent:
+        assert [way.token for way in find(url)] == ["secret"]
+    else:
+        with pytest.raises(gr.NoNode, match="plain HTTP, where others could read the token"):
+            gr.Host([Slow], url)
+    monkeypatch.setenv("GREENROOM_TOKEN", "two words")
+    with pytest.raises(gr.NoNode, match="no token") as raised:
+        find(url)
+    assert "two words" not in str(raised.value)
+    monkeypatch.delenv("GREENROOM_TOKEN")
+    assert [way.token for way in find(url)] == [None]
 
 
 @pytest.mark.parametrize("url", [",", " , ", "http://localhost:99999", "http://:80", "http://localhost:x", "ftp://x", "unix:"])

@@ -1,5 +1,6 @@
 /** A client for browsers: calls by `fetch` at a node's HTTP door. Its types are those of the kind, imported with `import type`. */
 
+import { headerToken, isInTheClear, refusal } from "./clear.js";
 import type { Kind } from "./kind.js";
 import type { CallOptions, Ref } from "./refs.js";
 
@@ -21,7 +22,10 @@ export class Problem extends Error {
 }
 
 /** The actors behind a door: `door("http://localhost:7070").ref<typeof chatRoom>("chat_room", "lobby").post({ .. })`. */
-export function door(url: string, { token, fetch: by = fetch }: { token?: string; fetch?: typeof fetch } = {}) {
+export function door(url: string, { token: secret, fetch: by = fetch }: { token?: string; fetch?: typeof fetch } = {}) {
+  const token = headerToken(secret);
+  // In a page, a door without a host is the page's own.
+  if (token && isInTheClear(new URL(url, globalThis.location?.href).href)) throw new Error(refusal(url));
   const headers = { "content-type": "application/json", ...(token && { authorization: `Bearer ${token}` }) };
   async function call(path: string, args: unknown, { timeout, signal, context, idempotencyKey }: CallOptions = {}): Promise<unknown> {
     const signals = [signal, timeout === undefined ? undefined : AbortSignal.timeout(timeout)].filter((each) => each !== undefined);

@@ -5,6 +5,7 @@ import { connect as plain, type Socket } from "node:net";
 import { join } from "node:path";
 import { connect as secure } from "node:tls";
 
+import { headerToken, isInTheClear, refusal } from "./clear.js";
 import { FrameError } from "./frames.js";
 
 /** There is no node to dial; the message says what to start. */
@@ -17,6 +18,7 @@ export class NotLetIn extends Error {}
 export class Way {
   constructor(readonly url: string, readonly token?: string) {
     if (!/^(unix:.|https?:\/\/.)/.test(url) || !(this.isUnix || URL.canParse(url))) throw new NoNode(`${url} is no way in: write unix:/PATH, or http://HOST:PORT of a node's door`);
+    if (token && !this.isUnix && isInTheClear(url)) throw new NoNode(refusal(url));
   }
 
   get isUnix(): boolean {
@@ -69,7 +71,8 @@ export class Way {
 }
 
 /** The ways in: those that are given, those of `GREENROOM_HOST`, or that of the one node that listens at a socket here. */
-export async function find(given?: string, token = process.env.GREENROOM_TOKEN): Promise<Way[]> {
+export async function find(given?: string, secret = process.env.GREENROOM_TOKEN): Promise<Way[]> {
+  const token = headerToken(secret);
   const named = given ?? process.env.GREENROOM_HOST ?? "";
   const way = (url: string) => new Way(url.trim(), token);
   if (named) {

@@ -9,6 +9,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 
 import { Host } from "../src/host.js";
+import { door } from "../src/http.js";
 import { NoNode, find } from "../src/ways.js";
 
 test("sockets of dead nodes are none", async () => {
@@ -46,4 +47,16 @@ test("sockets of dead nodes are none", async () => {
     for (const server of servers) server.close();
     rmSync(base, { recursive: true });
   }
+});
+
+test("a token goes over TLS or to this machine", async () => {
+  for (const url of ["https://db.example.org:7070", "http://127.0.0.1:7070", "http://LOCALHOST:7070", "http://[::1]:7070", "unix:/tmp/x.sock"]) {
+    assert.deepEqual((await find(url, "\ufeffsecret\n")).map(({ token }) => token), ["secret"], url);
+  }
+  for (const url of ["http://db.example.org:7070", "http://10.0.0.1", "http://127.0.0.1.example.org"]) {
+    await assert.rejects(find(url, "secret"), (error) => error instanceof NoNode && error.message.includes("others could read the token"), url);
+    assert.throws(() => door(url, { token: "secret" }), /others could read the token/);
+    assert.deepEqual((await find(url, "")).map(({ token }) => token), [undefined], url);
+  }
+  await assert.rejects(find("unix:/tmp/x.sock", "two words"), (error) => error instanceof Error && error.message.includes("no token") && !error.message.includes("two words"));
 });

@@ -59,6 +59,49 @@ impl Site {
 
 fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
+/// A proxy that counts the connections that come to it, and answers none.
+fn proxy() -> (String, Arc<AtomicUsize>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let (address, seen) = (format!("http://{}", listener.local_addr().unwrap()), Arc::new(AtomicUsize::new(0)));
+    let count = seen.clone();
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            count.fetch_add(1, Ordering::SeqCst);
+            drop(stream);
+        }
+    });
+    (address, seen)
+}
+
+#[test]
+fn a_proxy_of_the_environment_is_not_asked_for_this_machine() {
+    let site = Site::new();
+    let token = site.done("token ada --role admin --file tokens.toml");
+    // Secrets end in a newline, and some editors put a mark in front.
+    site.write("ada.token", &format!("\u{feff}{token}"));
+    let node = Node::start(&site, " --tokens tokens.toml");
+    let (address, seen) = proxy();
+    for variable in ["HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "ALL_PROXY"] {
+        for (line, said) in [("ready", "ready"), ("call chat_room/a read", "[]")] {
+            let mut command = site.command(&format!("{line} --node {} --token-file ada.token", node.url));
+            let output = command.env(variable, &address).output().unwrap();
+            assert_eq!((text(&output.stdout).trim(), text(&output.stderr).as_str()), (said, ""), "{variable}");
+        }
+    }
+    assert_eq!(seen.load(Ordering::SeqCst), 0, "the proxy was asked");
+    let mut command = site.command(&format!("call chat_room/a read --node {}", node.url));
+    assert_eq!(text(&command.env("GREENROOM_TOKEN", &token).output().unwrap().stdout).trim(), "[]");
+    let mut command = site.command(&format!("call chat_room/a read --node {}", node.url));
+    let refused = text(&command.env("GREENROOM_TOKEN", "two words").output().unwrap().stderr);
+    assert!(refused.contains("GREENROOM_TOKEN is no token") && !refused.contains("two words"), "{refused}");
+    // Another machine is asked by way of the proxy.
+    let mut command = site.command("ready --node http://node.invalid:7070");
+    let output = command.env("HTTP_PROXY", &address).env_remove("NO_PROXY").output().unwrap();
+    assert!(!output.status.success());
+    assert!(seen.load(Ordering::SeqCst) > 0, "{output:?}");
+    node.stop(&site);
+}
+
 }
 
 #[test]

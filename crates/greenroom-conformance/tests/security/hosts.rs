@@ -1,7 +1,10 @@
 //! What hosts and clients may do that come by the door with credentials.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use greenroom_describe::Description;
-use greenroom_host::{Actor, CallError, Cx, Error, Host, Kind, Turning, arguments, door, payload};
+use greenroom_host::{Actor, CallError, Cx, Dial, Error, Host, Kind, Turning, arguments, door, payload};
 use greenroom_wire::Status;
 use greenroom_wire::host::Closing;
 use greenroom_world::real::RealWorld;
@@ -76,6 +79,27 @@ async fn l18_who_comes_by_the_door_calls_as_who_it_is_and_what_rules_allow() {
     assert_eq!(call(&bob, ["mirror", "bob", "who"], json!({})).await, Ok(json!("bob: guest")));
     assert_eq!(call(&ada, ["mirror", "x", "who"], json!({})).await, Ok(json!("ada: user")));
     assert_eq!(node.activations(), before, "who was refused has activated nothing");
+    node.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_lane_joins_a_session_only_with_the_credentials_of_its_principal() {
+    let site = Site::new("music");
+    let (node, address) = site.guarded("a").await;
+    let (session, other) = (door(&*address, Some(OPS.to_owned())), door(&*address, Some(ADA.to_owned())));
+    // The first connection is the control lane, the others are lanes of the node's shards.
+    let is_first = AtomicBool::new(true);
+    let dial: Dial = Arc::new(move || if is_first.swap(false, Ordering::SeqCst) { session() } else { other() });
+    let (welcomed, cx) = oneshot::channel();
+    let world = RealWorld::start().expect("there are threads");
+    let _session = tokio::spawn(async move {
+        Host::new("client").session(world, &dial, &mut None, |cx| drop(welcomed.send(cx))).await
+    });
+    let cx = cx.await.expect("the client is let in");
+    let said = call(&cx, ["mirror", "x", "who"], json!({})).await;
+    assert!(said.is_err(), "a lane of another principal was let in: {said:?}");
+    let (own, _own) = client(&address, OPS).await;
+    assert_eq!(call(&own, ["mirror", "x", "who"], json!({})).await, Ok(json!("ops: admin")));
     node.stop().await;
 }
 

@@ -8,9 +8,7 @@ mod keys;
 #[cfg(test)]
 mod tests;
 
-use std::net::IpAddr;
-
-use greenroom_store::url::Secret;
+use greenroom_store::url::{Secret, is_in_the_clear};
 use jsonwebtoken::{Algorithm, Validation, dangerous, decode, decode_header};
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -171,18 +169,6 @@ fn claim<'a>(claims: &'a Map<String, Value>, path: &str) -> Option<&'a Value> {
     }
     let (first, rest) = path.split_once('.')?;
     claim(claims.get(first)?.as_object()?, rest)
-}
-
-/// Whether what is fetched from `url` crosses a network that others may be on.
-fn is_in_the_clear(url: &str) -> bool {
-    let Some(rest) = url.strip_prefix("http://") else { return false };
-    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
-    let host = match authority.rsplit_once(':') {
-        Some((host, port)) if port.bytes().all(|digit| digit.is_ascii_digit()) => host,
-        _ => authority,
-    };
-    let host = host.trim_matches(['[', ']']);
-    host != "localhost" && !host.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
 }
 
 fn refused(error: &jsonwebtoken::errors::Error) -> Refused {

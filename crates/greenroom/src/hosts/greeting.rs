@@ -64,7 +64,7 @@ pub(crate) async fn attend(here: &Arc<Here>, stream: Box<dyn Stream>, peer: Peer
     };
     match greeting {
         Greeting::Join(map) => {
-            if let Err(reason) = join(here, line.take(), map) {
+            if let Err(reason) = join(here, line.take(), map, &peer) {
                 tracing::warn!(from, reason, "a host's lane was not let in");
             }
         }
@@ -174,11 +174,19 @@ async fn greet(here: &Arc<Here>, stream: Box<dyn Stream>) -> io::Result<(Line, G
 }
 
 /// Hands a user lane to its shard. A host may join before its offers are judged.
-fn join(here: &Arc<Here>, (stream, joined): (Box<dyn Stream>, Joined), map: JoinMap) -> Result<(), String> {
+fn join(
+    here: &Arc<Here>,
+    (stream, joined): (Box<dyn Stream>, Joined),
+    map: JoinMap,
+    peer: &Peer,
+) -> Result<(), String> {
     let JoinMap { session: number, secret, shard } = map;
     let Some(session) = here.part::<Hosts>().session(number, secret) else {
         return Err(format!("there is no session {number} with that secret"));
     };
+    if !session.is_of(peer.principal()) {
+        return Err(format!("session {number} came with the credentials of another principal"));
+    }
     let port = here.shards().get(shard as usize).filter(|_| shard < u32::from(session.shards));
     let Some(port) = port else { return Err(format!("session {number} has no lane for shard {shard}")) };
     let enter = move |shard: &Shard| OnShard::of(shard).join(shard, &session, stream, joined);

@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use greenroom_protocols::host::{Bounds, ControlAction, OPEN_FACTOR, SessionId};
+use greenroom_security::principal::Principal;
 use greenroom_wire::host::HelloMap;
 use tokio::sync::mpsc;
 
@@ -94,6 +95,12 @@ impl Session {
             .iter()
             .enumerate()
             .find_map(|(at, offer)| offer.get().filter(|offer| offer.kind == kind).map(|offer| (at as u32, offer)))
+    }
+
+    /// Returns true for a connection of the principal that the session came with: a secret that others have read opens them no lane.
+    pub(super) fn is_of(&self, principal: Option<&Principal>) -> bool {
+        let own = self.visa.as_deref().map(Visa::principal);
+        own.map(Principal::id) == principal.map(Principal::id)
     }
 
     /// Whether it may make this call outside of turns.

@@ -376,8 +376,7 @@ impl Config {
 
 /// Whether only this machine can reach `address`. Names other than `localhost` are not trusted to stay what they are.
 pub(crate) fn is_loopback(address: &str) -> bool {
-    let host = host_of(address);
-    host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|ip| ip.is_loopback())
+    greenroom_store::url::is_on_this_machine(address)
 }
 
 /// The host of an address, without its port and the brackets of IPv6.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import ipaddress
 import os
 import socket
 import ssl
@@ -34,6 +35,8 @@ class Way:
         scheme, colon, rest = self.url.partition(":")
         if scheme not in ("unix", "http", "https") or not colon or not rest.strip("/") or not self._is_address():
             raise NoNode(f"{self.url!r} is no way in: write unix:/PATH, or http://HOST:PORT of a node's door")
+        if self.token and self.is_in_the_clear:
+            raise NoNode(f"{self.url} is plain HTTP, where others could read the token; write https://")
 
     def _is_address(self) -> bool:
         try:
@@ -48,6 +51,11 @@ class Way:
     @property
     def is_tls(self) -> bool:
         return self.url.startswith("https:")
+
+    @property
+    def is_in_the_clear(self) -> bool:
+        """True if what is sent crosses a network without encryption."""
+        return not self.is_unix and not self.is_tls and not _is_loopback(self.address[0])
 
     @property
     def path(self) -> str:
@@ -113,7 +121,7 @@ class Way:
 def find(given: str | None = None, token: str | None = None) -> list[Way]:
     """The ways in: those that are given, those of `GREENROOM_HOST`, or that of the one node that listens at a socket here."""
     named = given or os.environ.get("GREENROOM_HOST", "")
-    token = token or os.environ.get("GREENROOM_TOKEN")
+    token = header_token(token or os.environ.get("GREENROOM_TOKEN") or "")
     if named:
         ways = [Way(url.strip(), token) for url in named.split(",") if url.strip()]
         if not ways:
@@ -132,6 +140,22 @@ def find(given: str | None = None, token: str | None = None) -> list[Way]:
         f"{why}: start one by `greenroom node`, run this program by `greenroom run python PROGRAM`, or set GREENROOM_HOST to "
         "unix:/PATH or http://HOST:PORT"
     )
+
+
+def header_token(text: str) -> str | None:
+    """The token in `text` as a header carries it: secrets end in a newline, editors put a byte order mark in front."""
+    token = text.lstrip("\ufeff").strip()
+    if any(not "!" <= each <= "~" for each in token):
+        raise NoNode("the token of this program is none: it has spaces, or characters that no token has")
+    return token or None
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        found = ipaddress.ip_address(host)
+    except ValueError:
+        return host.lower() == "localhost"
+    return (getattr(found, "ipv4_mapped", None) or found).is_loopback
 
 
 def runtime_directory() -> Path:
