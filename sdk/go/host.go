@@ -106,11 +106,11 @@ func (h *Host) whys() string {
 // Connect is a client, closed by Close.
 func Connect(c context.Context, node string) (*Host, error) { return Start(c, node) }
 
-// Serve serves kinds until the context ends, or SIGTERM or SIGINT comes; then it gives its seats back, so that no call fails, for
+// Serve serves kinds until the context ends, or SIGTERM, SIGINT or SIGHUP comes; then it gives its seats back, so that no call fails, for
 // 30 s at most.
 func Serve(c context.Context, kinds ...KindOf) error {
 	given := c
-	c, stop := signal.NotifyContext(c, syscall.SIGTERM, syscall.SIGINT)
+	c, stop := signal.NotifyContext(c, endings()...)
 	defer stop()
 	started, end := context.WithTimeout(c, 30*time.Second)
 	defer end()
@@ -133,6 +133,14 @@ func Serve(c context.Context, kinds ...KindOf) error {
 		h.Close()
 		return h.refusal
 	}
+}
+
+// endings are the signals that end a host. A hang-up that is ignored was meant to be, as by nohup.
+func endings() []os.Signal {
+	if signal.Ignored(syscall.SIGHUP) {
+		return []os.Signal{syscall.SIGTERM, syscall.SIGINT}
+	}
+	return []os.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP}
 }
 
 // From gives a caller for this host's calls, which last as long as c does.

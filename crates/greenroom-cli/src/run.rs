@@ -6,9 +6,8 @@ use std::convert::Infallible;
 use std::time::Duration;
 
 use clap::Args;
-use greenroom::Node;
 use greenroom::flags::NodeFlags;
-use tokio::signal::unix::{SignalKind, signal};
+use greenroom::{Node, StopSignals};
 
 use self::program::{Program, newest, sources};
 use crate::node;
@@ -26,7 +25,7 @@ pub(crate) struct RunCommand {
     program: Vec<String>,
 }
 
-/// Runs both until Ctrl-C, SIGTERM or the program's end, and leaves nothing behind.
+/// Runs both until Ctrl-C, SIGTERM, SIGHUP or the program's end, and leaves nothing behind.
 pub(crate) fn run(command: &RunCommand) -> Result<(), String> {
     let mut flags = command.flags.clone();
     let home = tempfile::Builder::new().prefix("greenroom-").tempdir();
@@ -42,8 +41,7 @@ pub(crate) fn run(command: &RunCommand) -> Result<(), String> {
         .build()
         .map_err(|error| format!("cannot start a runtime: {error}"))?;
     runtime.block_on(async {
-        let listen = |kind| signal(kind).map_err(|error| format!("cannot listen for signals: {error}"));
-        let (mut interrupt, mut terminate) = (listen(SignalKind::interrupt())?, listen(SignalKind::terminate())?);
+        let mut signals = StopSignals::listen().map_err(|error| error.to_string())?;
         // None of the example kinds: their names are the program's to use.
         let node = flags.start(node::builder()).await.map_err(|error| error.to_string())?;
         eprintln!("greenroom: a node with its door at http://{door}; {} is its host", command.program.join(" "));
@@ -51,8 +49,7 @@ pub(crate) fn run(command: &RunCommand) -> Result<(), String> {
         let ended = tokio::select! {
             ended = tend(&mut host, command, &way) => ended,
             never = announce(&node) => match never {},
-            _ = interrupt.recv() => Ok(()),
-            _ = terminate.recv() => Ok(()),
+            () = signals.told() => Ok(()),
         };
         let stopped = host.stop(PATIENCE).await;
         node.stop().await;

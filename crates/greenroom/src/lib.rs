@@ -204,6 +204,7 @@ pub use crate::here::figures::Figure;
 pub use crate::hosts::settings::{HostRule, HostsConfig};
 pub use crate::intercept::{CallInfo, End, Interceptor, Outcome};
 pub use crate::node::builder::Builder;
+pub use crate::node::signals::StopSignals;
 pub use crate::node::{
     Brought, Config, ConsoleMode, Drained, Error, Inspected, Inspection, KindConfig, LongTurn, Node, PastTurn, Result,
     RunningTurn, SPAWNED_LISTED_MAX, WaitingMessage, Waits,

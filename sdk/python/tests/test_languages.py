@@ -377,7 +377,10 @@ def test_a_host_that_drains_fails_no_call(probes: Probes, language: str, key: st
 
 
 @language
-def test_a_host_that_drains_ends_well_and_tells_of_no_trouble(probes: Probes, language: str, key: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("ends", [signal.SIGTERM, signal.SIGHUP])
+def test_a_host_that_drains_ends_well_and_tells_of_no_trouble(
+    probes: Probes, language: str, key: str, tmp_path: Path, ends: signal.Signals
+) -> None:
     said = tmp_path / "said"
     probes.kill(language)
     with said.open("wb") as into:
@@ -386,7 +389,7 @@ def test_a_host_that_drains_ends_well_and_tells_of_no_trouble(probes: Probes, la
     for form in FORMS:
         probes.value(f"{language}_{form}/{key}/add", {"n": 1})
     probes.start(language)
-    host.send_signal(signal.SIGTERM)
+    host.send_signal(ends)
     assert host.wait(HANG) == 0, said.read_text()
     lines = said.read_text().splitlines()
     assert [line for line in lines if "INFO greenroom: " not in line and not line.startswith("greenroom: serving ")] == []

@@ -91,7 +91,7 @@ def test_without_a_journal_the_example_has_its_other_kinds() -> None:
 
 
 @pytest.mark.skipif(not IS_THERE, reason="no program: set GREENROOM_BIN")
-@pytest.mark.parametrize("ends", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("ends", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_host_behind_a_shell_drains_at_each_restart_and_at_the_end(ends: signal.Signals, tmp_path: Path) -> None:
     # What is written meanwhile is not beside the program: that would be a change of it.
     program, said, written = tmp_path / "host" / "chat.py", tmp_path / "said", tmp_path / "pids"

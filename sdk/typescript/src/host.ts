@@ -191,15 +191,17 @@ export function connect(options: HostOptions = {}): Promise<Host> {
   return new Host([], options).start();
 }
 
-/** Serves kinds until SIGTERM or SIGINT; then gives its seats back, so that no call fails, for 30 s at most. */
+/** Serves kinds until SIGTERM, SIGINT or SIGHUP; then gives its seats back, so that no call fails, for 30 s at most. */
 export async function serve(kinds: AnyKind[], options: HostOptions = {}): Promise<void> {
   const host = await new Host(kinds, options).start(30_000);
   let stop = () => {};
   const stopped = new Promise<void>((resolve) => (stop = resolve));
-  process.once("SIGTERM", stop).once("SIGINT", stop);
+  // A terminal that has gone may say so more than once.
+  process.once("SIGTERM", stop).once("SIGINT", stop).on("SIGHUP", stop);
   await Promise.race([host.run(), stopped]);
   await host.drain();
   await host.close();
+  process.off("SIGTERM", stop).off("SIGINT", stop).off("SIGHUP", stop);
 }
 
 function hash(text: string): number {

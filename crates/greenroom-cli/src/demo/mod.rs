@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use tokio::signal::unix::{SignalKind, signal};
+use greenroom::StopSignals;
 use tokio::time::MissedTickBehavior;
 
 use self::games::Games;
@@ -86,17 +86,8 @@ async fn play(demo: &Demo) -> Result<(), String> {
 
 /// Resolves when somebody wants the demo to end.
 fn told_to_stop() -> Result<impl Future<Output = ()>, String> {
-    let listen = |kind| signal(kind).map_err(|error| format!("cannot listen for signals: {error}"));
-    let mut interrupt = listen(SignalKind::interrupt())?;
-    let mut terminate = listen(SignalKind::terminate())?;
-    let mut hang_up = listen(SignalKind::hangup())?;
-    Ok(async move {
-        tokio::select! {
-            _ = interrupt.recv() => {}
-            _ = terminate.recv() => {}
-            _ = hang_up.recv() => {}
-        }
-    })
+    let mut signals = StopSignals::listen().map_err(|error| error.to_string())?;
+    Ok(async move { signals.told().await })
 }
 
 /// What to try. Each line works as it is.

@@ -26,7 +26,7 @@ pub use self::config::{Config, ConsoleMode, KindConfig};
 pub use self::drain::Drained;
 pub use self::error::{Error, Result};
 pub use self::inspect::{Brought, Inspected, Inspection, PastTurn, RunningTurn, WaitingMessage};
-use self::signals::Signals;
+use self::signals::StopSignals;
 use self::supervisor::Supervisor;
 pub use self::waits::{LongTurn, Waits};
 use crate::actor::key::{ActorId, Key, Kind};
@@ -192,16 +192,16 @@ impl Node {
         node.halted().map(move |halt| halt.error(node)).boxed()
     }
 
-    /// Runs until Ctrl-C or SIGTERM, goes on serving for the configuration's `drain_delay` or until the next signal, and
+    /// Runs until Ctrl-C, SIGTERM or a SIGHUP that is not ignored, goes on serving for the configuration's `drain_delay` or until the next signal, and
     /// [drains](Self::drain). A drain that an operator asked for ends it as well.
     ///
     /// # Errors
     /// [`Error::Halted`] when the node stops by itself, and [`Error::Stuck`] when it has left without one of its shards.
     pub fn run_until_ctrl_c(self) -> impl Future<Output = Result<()>> + Send {
-        async move { self.run_until(Signals::listen()?).await }.boxed()
+        async move { self.run_until(StopSignals::listen()?).await }.boxed()
     }
 
-    pub(crate) async fn run_until(self, mut signals: Signals) -> Result<()> {
+    pub(crate) async fn run_until(self, mut signals: StopSignals) -> Result<()> {
         let supervisor = Supervisor::of_process(self.here())?;
         supervisor.ready();
         tokio::select! {
@@ -226,7 +226,7 @@ impl Node {
     }
 
     /// Serves on while load balancers hear that this node is about to leave.
-    async fn serve_on(&self, signals: &mut Signals) {
+    async fn serve_on(&self, signals: &mut StopSignals) {
         let node = self.here();
         let delay = node.config().drain_delay;
         if delay.is_zero() {

@@ -224,7 +224,7 @@ async def connect(node: str | None = None, *, token: str | None = None, name: st
 
 
 def serve(*kinds: type[Actor], node: str | None = None, **options: Any) -> None:
-    """Serves kinds until SIGTERM or SIGINT; then gives its seats back, so that no call fails, for 30 s at most."""
+    """Serves kinds until SIGTERM, SIGINT or SIGHUP; then gives its seats back, so that no call fails, for 30 s at most."""
     if not logging.getLogger().handlers:
         logging.basicConfig(level=logging.INFO, format="%(levelname)s %(name)s: %(message)s")
     try:
@@ -239,7 +239,10 @@ async def _serve(kinds: list[type[Actor]], node: str | None, options: dict[str, 
     loop = asyncio.get_running_loop()
     host = Host(kinds, node, **options)
     stop = asyncio.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
+    # A hang-up that is ignored was meant to be, as by `nohup`.
+    numbers = [signal.SIGTERM, signal.SIGINT]
+    numbers += [signal.SIGHUP] if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN else []
+    for number in numbers:
         loop.add_signal_handler(number, stop.set)
     starts, stops = asyncio.ensure_future(host.start(timeout=START)), asyncio.ensure_future(stop.wait())
     await asyncio.wait([starts, stops], return_when=asyncio.FIRST_COMPLETED)
@@ -255,8 +258,10 @@ async def _serve(kinds: list[type[Actor]], node: str | None, options: dict[str, 
         stops.cancel()
         runs.result()
         return
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.remove_signal_handler(number)
+    for number in numbers:
+        # A terminal that has gone tells a whole session, more than once: a second hang-up is no impatience.
+        if number != signal.SIGHUP:
+            loop.remove_signal_handler(number)
     await host.drain()
     await host.close()
 
