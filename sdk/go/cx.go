@@ -114,7 +114,15 @@ func (c *Cx) Remind(after, every time.Duration, method string, of any) error {
 	if err != nil {
 		return unsendable(c.seat.kind.name, method, of, err)
 	}
-	what := map[string]any{"name": method, "method": method, "due_ms": time.Now().Add(after).UnixMilli(), "arguments": written}
+	for _, each := range []time.Duration{after, every} {
+		if each < 0 {
+			return fmt.Errorf("a reminder comes after so long, at least a second: %v is no such time", each)
+		}
+	}
+	// By the node's clock; one of an older build reads the other.
+	what := map[string]any{
+		"name": method, "method": method, "after_ms": after.Milliseconds(), "due_ms": time.Now().Add(after).UnixMilli(), "arguments": written,
+	}
 	if every > 0 {
 		what["every_ms"] = every.Milliseconds()
 	}

@@ -31,7 +31,7 @@ type Host struct {
 	stays   sync.WaitGroup
 }
 
-// Start begins sessions with a node (unix:PATH or http://HOST:PORT, several by commas; if empty, those of GREENROOM_HOST, or the
+// Start begins sessions with a node (unix:PATH, http://HOST:PORT or https://HOST:PORT, several by commas; if empty, those of GREENROOM_HOST, or the
 // one that has a socket here), and offers kinds. Once it returns, one of the sessions is open.
 func Start(c context.Context, node string, kinds ...KindOf) (*Host, error) {
 	h := &Host{kinds: kinds, sessions: map[string]*session{}, lost: map[string]error{}, changed: make(chan struct{})}

@@ -19,12 +19,12 @@ pub(crate) struct ConsoleCommand {
 /// Prints the address, once the node says that it has the pages.
 pub(crate) fn run(command: &ConsoleCommand) -> Result<(), String> {
     let door = command.node.door(TIMEOUT)?;
-    let status = door.status_of(PATH)?;
-    if status != 200 {
-        return Err(format!(
-            "{} answers {status} to {PATH}: its program was built without the feature `console`, or is older than the console",
-            door.url()
-        ));
+    let answer = door.get(PATH)?;
+    if answer.status != 200 {
+        // A node whose console is off says so; one without it does not know the path.
+        let why = reason(&answer.body).filter(|why| why.contains("console"));
+        let unknown = || "its program was built without the feature `console`, or is older than the console".to_owned();
+        return Err(format!("{} answers {} to {PATH}: {}", door.url(), answer.status, why.unwrap_or_else(unknown)));
     }
     let token = match command.with_token {
         true => door.token_in_address().ok_or("there is no token at hand: --token-file FILE or GREENROOM_TOKEN")?,

@@ -158,6 +158,22 @@ fn changed(door: &Door, path: &str, condition: &Condition<'_>, value: Option<&st
         return Err(described(answer.status, &answer.body));
     }
     let said: Value = serde_json::from_str(&answer.body).unwrap_or_default();
+/// Waits until the activation of this epoch is over; another one may have begun since, by a call.
+fn until_ended(door: &Door, (kind, key): (&str, &str), epoch: &Value) -> Result<(), String> {
+    let until = Instant::now() + END_TIMEOUT;
+    loop {
+        let (now, _) = inspect::look(door, kind, key)?;
+        if !inspect::is_found(&now) || now["epoch"] != *epoch {
+            return Ok(());
+        }
+        if Instant::now() >= until {
+            let seconds = END_TIMEOUT.as_secs();
+            return Err(format!("{kind}/{key} has not ended within {seconds} s; see `greenroom inspect {kind}/{key}`"));
+        }
+        std::thread::sleep(LOOK_AGAIN);
+    }
+}
+
     println!("{}", said["version"].as_str().unwrap_or("removed"));
     Ok(())
 }

@@ -69,9 +69,23 @@ pub async fn open_url(url: &StoreUrl) -> Result<Opened> {
 ///
 /// As [`open`].
 pub async fn open_outlet(url: &str) -> Result<std::sync::Arc<dyn greenroom_store::Outlet>> {
+    let remote = outlet(url)?;
+    providers::kafka_outlet(&StoreUrl::Kafka(remote.clone()), &remote).await
+}
+
+/// Refuses what [`open_outlet`] would not open, as far as that can be told without opening anything.
+///
+/// # Errors
+///
+/// [`StoreError::Configuration`].
+pub fn check_outlet(url: &str) -> Result<()> {
+    outlet(url).and_then(|remote| check(&StoreUrl::Kafka(remote)))
+}
+
+fn outlet(url: &str) -> Result<greenroom_store::url::Remote> {
     let wrong = |reason: String| StoreError::Configuration { store: redact(url), reason };
     match url.parse().map_err(|error: greenroom_store::url::Error| wrong(error.to_string()))? {
-        StoreUrl::Kafka(remote) => providers::kafka_outlet(&StoreUrl::Kafka(remote.clone()), &remote).await,
+        StoreUrl::Kafka(remote) => Ok(remote),
         _ => Err(wrong("it is no outlet; write \"https://host/hook\" or \"kafka://host/topic\"".to_owned())),
     }
 }

@@ -14,19 +14,24 @@
 //!
 //! What a flag says wins over what its environment variable says, that over the file, and that over the program.
 
+mod empty;
+mod field_names;
+
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use clap::{Args, Parser};
+use clap::{Args, CommandFactory, FromArgMatches, Parser};
 use futures_util::FutureExt;
 use greenroom_protocols::names::near_names;
-use greenroom_security::files::{DoorTls, NodeTls};
+use greenroom_security::files::NodeTls;
 
-use crate::geo::GeoConfig;
+pub use self::empty::ignore_empty_variables;
+use self::field_names::field_names;
 use crate::locality::settings::OptimiserMode;
 use crate::node::builder::Builder;
 use crate::node::config::ConsoleMode;
-use crate::node::signals::Signals;
+use crate::node::signals::StopSignals;
 use crate::node::{Config, Error, Node, Result};
 
 /// How to run a node. A part of any clap command: `#[command(flatten)] node: NodeFlags`.
@@ -145,18 +150,19 @@ impl NodeFlags {
     /// # Errors
     /// [`Error::Config`]: the file cannot be used, or a kind is not one of the program's. Nothing was started.
     pub fn apply(&self, builder: Builder) -> Result<Builder> {
+        let flags = self.clone().without_empty();
         let mut read = Ok(());
         let builder = builder.configure(|config| {
-            if let Some(path) = &self.config {
+            if let Some(path) = &flags.config {
                 read = overlay(config, path);
             }
-            self.override_fields(config);
+            flags.override_fields(config);
         });
         read?;
-        self.choose_kinds(builder)
+        flags.choose_kinds(builder)
     }
 
-    /// Starts the node, says where it listens, and runs it until Ctrl-C or SIGTERM.
+    /// Starts the node, says where it listens, and runs it until Ctrl-C, SIGTERM or SIGHUP.
     ///
     /// # Errors
     /// Those of [`NodeFlags::apply`], [`Builder::start`] and [`Node::run_until_ctrl_c`].
@@ -164,7 +170,7 @@ impl NodeFlags {
         let starting = self.start(builder);
         async move {
             let node = starting.await?;
-            let signals = Signals::listen()?;
+            let signals = StopSignals::listen()?;
             announce(&node);
             node.run_until(signals).await
         }
@@ -207,9 +213,12 @@ impl NodeFlags {
         set(&mut config.idle, &self.idle);
         set(&mut config.stop_timeout, &self.stop_timeout);
         set(&mut config.drain_delay, &self.drain_delay);
-        config.advertise = self.advertise.clone().or(config.advertise.take());
-        config.http = self.http.clone().or(config.http.take());
-        config.grpc = self.grpc.clone().or(config.grpc.take());
+        // An address that is empty in a file is none, too.
+        for (address, flag) in
+            [(&mut config.advertise, &self.advertise), (&mut config.http, &self.http), (&mut config.grpc, &self.grpc)]
+        {
+            *address = flag.clone().or(address.take()).filter(|address| !address.is_empty());
+        }
         if !self.roles.is_empty() {
             config.roles.clone_from(&self.roles);
         }
@@ -257,13 +266,18 @@ impl NodeFlags {
 }
 
 impl Builder {
-    /// Runs the node as the program's arguments say (see [`NodeFlags`]) until Ctrl-C or SIGTERM. `--help` and arguments
+    /// Runs the node as the program's arguments say (see [`NodeFlags`]) until Ctrl-C, SIGTERM or SIGHUP. `--help` and arguments
     /// that are none end the process, with what there is to say.
     ///
     /// # Errors
     /// Those of [`NodeFlags::run`].
     pub fn run_from_args(self) -> impl Future<Output = Result<()>> + Send {
-        async move { NodeProgram::parse().flags.run(self).await }.boxed()
+        async move {
+            let mut matches = ignore_empty_variables(NodeProgram::command()).get_matches();
+            let program = NodeProgram::from_arg_matches_mut(&mut matches).unwrap_or_else(|error| error.exit());
+            program.flags.run(self).await
+        }
+        .boxed()
     }
 }
 
@@ -277,13 +291,15 @@ struct NodeProgram {
 
 /// Says where `node` listens.
 fn announce(node: &Node) {
-    println!("node {} listens at {}", node.name(), node.address());
+    let mut lines = format!("node {} listens at {}\n", node.name(), node.address());
     if let Some(http) = node.http_address() {
-        println!("its HTTP door is at {}://{http}", node.http_scheme());
+        lines.push_str(&format!("its HTTP door is at {}://{http}\n", node.http_scheme()));
     }
     if let Some(grpc) = node.grpc_address() {
-        println!("its gRPC door is at {grpc}");
+        lines.push_str(&format!("its gRPC door is at {grpc}\n"));
     }
+    // A node goes on where nobody can read this, as on a full disk.
+    let _ = std::io::stdout().lock().write_all(lines.as_bytes());
 }
 
 /// Takes the fields that the file at `path` has over into `config`.
@@ -291,9 +307,9 @@ fn overlay(config: &mut Config, path: &Path) -> Result<()> {
     let error = |reason: String| Error::Config { path: path.display().to_string(), reason };
     let text = std::fs::read_to_string(path).map_err(|why| error(why.to_string()))?;
     let read: toml::Table = text.parse().map_err(|why: toml::de::Error| error(why.to_string()))?;
-    let known = toml::Table::try_from(all_fields()).map_err(|why| error(why.to_string()))?;
-    if let Some(unknown) = read.keys().find(|name| !known.contains_key(*name)) {
-        let near = did_you_mean(unknown, known.keys().map(String::as_str));
+    let known = field_names::<Config>();
+    if let Some(unknown) = read.keys().find(|name| !known.contains(&name.as_str())) {
+        let near = did_you_mean(unknown, known.iter().copied());
         return Err(error(format!("there is no setting {unknown:?}{near}")));
     }
     // On its own first, as only this says the line of a value that does not fit.
@@ -306,19 +322,6 @@ fn overlay(config: &mut Config, path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// A configuration in which every field is written down.
-fn all_fields() -> Config {
-    Config {
-        advertise: Some(String::new()),
-        http: Some(String::new()),
-        grpc: Some(String::new()),
-        tls: Some(NodeTls::default()),
-        http_tls: Some(DoorTls::default()),
-        geo: Some(GeoConfig::default()),
-        ..Config::default()
-    }
-}
-
 fn did_you_mean<'a>(wanted: &str, names: impl Iterator<Item = &'a str>) -> String {
     match near_names(wanted, names).first() {
         Some(near) => format!("; did you mean {near:?}?"),
@@ -327,7 +330,10 @@ fn did_you_mean<'a>(wanted: &str, names: impl Iterator<Item = &'a str>) -> Strin
 }
 
 fn duration(text: &str) -> Result<Duration, &'static str> {
-    crate::duration::parse(text).ok_or("a time is a number and its unit, such as 500ms, 2s or 1m")
+    let seconds = || text.parse().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    crate::duration::parse(text)
+        .or_else(seconds)
+        .ok_or("a time is a number and its unit, such as 500ms, 2s or 1m, or seconds")
 }
 
 fn console(text: &str) -> Result<ConsoleMode, &'static str> {
@@ -366,6 +372,34 @@ mod tests {
         let builder = flags.apply(Builder::default().config(program))?;
         drop(builder.configure(|config| found = Some(config.clone())));
         Ok(found.expect("the closure has run"))
+    }
+
+    #[test]
+    fn every_field_of_the_configuration_is_accepted_by_its_name() {
+        let names = field_names::<Config>();
+        assert!(names.len() > 50 && names.contains(&"console") && names.contains(&"geo"), "{names:?}");
+        for name in names {
+            // No field is a date: what is refused is the value.
+            let file = file(&format!("{name} = 1979-05-27\n"));
+            let refused = configured(&flags(&["--config", file.path().to_str().unwrap()]), Config::default());
+            let refused = refused.expect_err("a date is no value").to_string();
+            assert!(!refused.contains("there is no setting"), "{refused}");
+        }
+        let file = file("console = \"look\"\n");
+        let read = configured(&flags(&["--config", file.path().to_str().unwrap()]), Config::default()).unwrap();
+        assert_eq!(read.console, Some(ConsoleMode::Look));
+    }
+
+    #[test]
+    fn what_is_empty_counts_as_not_set() {
+        let file = file("advertise = \"\"\nhttp = \"\"\n");
+        let path = file.path().to_str().unwrap();
+        let given =
+            flags(&["--config", path, "--name", "", "--listen", "", "--role", "", "--journal", "", "--tokens", ""]);
+        let read = configured(&given, Config::default()).unwrap();
+        let plain = Config::default();
+        assert_eq!((read.name, read.listen, read.roles), (plain.name, plain.listen, plain.roles));
+        assert_eq!((read.advertise, read.http, read.auth.tokens), (None, None, None));
     }
 
     #[test]

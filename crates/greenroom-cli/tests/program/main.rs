@@ -2,7 +2,9 @@
 //! the projects that it makes, and the rules by which it is monitored.
 
 mod monitoring;
+mod output;
 mod processes;
 mod security;
+mod settings;
 mod state;
 pub mod templates;

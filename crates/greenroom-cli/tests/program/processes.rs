@@ -413,7 +413,6 @@ fn a_configuration_is_checked_and_shown_without_its_passwords() {
     for (wrong, said) in [
         ("clustr = \"x\"", "did you mean \"cluster\""),
         ("lease = 0.1", "lease"),
-        ("lease = \"4s\"", "a number of seconds without a unit, such as 4 or 0.5"),
         ("http = \"0.0.0.0:7070\"", "--tls-dir"),
         ("[stores]\nbig = \"sqlit:x\"", "stores.big"),
         ("drain_delay = \"soon\"", "drain_delay"),

@@ -43,7 +43,9 @@ impl Hosts {
         for host in &config.http_hosts {
             let path = "http_hosts".to_owned();
             let reason = format!("{host:?} is no host; write a name or an address, without a scheme, port or path");
-            let named = !host.is_empty() && !host.contains(['/', '@', ' ']) && !names_port(host);
+            let named = !host.is_empty()
+                && !host.contains(|char: char| "/@,".contains(char) || char.is_whitespace() || char.is_control())
+                && !names_port(host);
             if !named {
                 return Err(Error::Config { path, reason });
             }

@@ -102,6 +102,15 @@ enum Speech {
     Other(Arc<dyn Protocol>),
 }
 
+/// Refuses names of hosts and origins that are none, also at a node without a door.
+///
+/// # Errors
+/// [`Error::Config`]: the setting, and what to write.
+pub(crate) fn check_names(config: &Config) -> Result<(), Error> {
+    Origins::of(config)?;
+    Hosts::of(config, SocketAddr::from(([127, 0, 0, 1], 0))).map(drop)
+}
+
 impl Bound {
     /// Takes the ports that `config` asks for, and names them there as clients are told. `grpc` is what the door called so
     /// speaks.

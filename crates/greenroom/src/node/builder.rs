@@ -20,6 +20,7 @@ use super::opening::{
     check_all, check_names, check_protocols, check_stores, enter_namespaces, membership_config, open_geo, open_stores,
 };
 use super::{Node, Result, facts, security};
+use super::reachability::{self, Reachability};
 use crate::actor::call::Call;
 use crate::actor::cx::Cx;
 use crate::actor::interface::{Behaviour, Interface, Method, Options};
@@ -313,6 +314,8 @@ impl Builder {
     pub fn check(&self) -> Result<&Config> {
         check_all(&self.config, options_of(&self.kinds, &self.spawned_kinds))?;
         super::opening::warn_of_misspelt(&self.config, self.kinds.keys().copied());
+        #[cfg(feature = "http")]
+        gateway::check_names(&self.config)?;
         Ok(&self.config)
     }
 
@@ -392,6 +395,8 @@ impl Builder {
         }
         check_all(&config, options_of(&registers, &spawned_kinds))?;
         let mut membership = membership_config(&config)?;
+        #[cfg(feature = "http")]
+        gateway::check_names(&config)?;
         let links = security::links(&config)?;
         let world: Arc<dyn World> = match world {
             Some(world) => world,
@@ -483,7 +488,9 @@ impl Builder {
             .with(Drains)
             .with(Observed::default())
             .with(Look::default())
-            .with(Findings::default());
+            .with(Findings::default())
+            .with(Reachability::default())
+            .with(StoreDisks::new(store_disks));
         let parts =
             parts.with(Locality::new(config.optimiser.mode)).with(hosts).with(BlockingPool::new(&config.threads));
         let parts = match geo {
@@ -508,6 +515,7 @@ impl Builder {
         cluster::start(&here, listener, order_queue, table, membership, member);
         here.parts().for_each(|part| part.start(&here));
         facts::watch(&here, health.clone());
+        reachability::watch(&here);
         #[cfg(feature = "http")]
         if let Some(door) = door {
             door.open(&here, health.clone());

@@ -276,7 +276,7 @@ pub(crate) mod seconds {
     use std::fmt;
     use std::time::Duration;
 
-    use serde::de::{Error, Visitor};
+    use serde::de::{Error, Unexpected, Visitor};
     use serde::{Deserializer, Serializer};
 
     pub(crate) fn serialize<S: Serializer>(duration: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
@@ -294,12 +294,16 @@ pub(crate) mod seconds {
         type Value = Duration;
 
         fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            f.write_str("a number of seconds without a unit, such as 4 or 0.5")
+            f.write_str("a number of seconds, such as 4 or 0.5, or a text with its unit, such as \"500ms\"")
         }
 
         fn visit_f64<E: Error>(self, seconds: f64) -> Result<Duration, E> {
             Duration::try_from_secs_f64(seconds)
                 .map_err(|error| E::custom(format_args!("{seconds} is no number of seconds: {error}")))
+        }
+
+        fn visit_str<E: Error>(self, text: &str) -> Result<Duration, E> {
+            crate::duration::parse(text).ok_or_else(|| E::invalid_value(Unexpected::Str(text), &self))
         }
 
         fn visit_i64<E: Error>(self, seconds: i64) -> Result<Duration, E> {

@@ -12,6 +12,8 @@ use crate::cluster::table::Health;
 use crate::here::Here;
 use crate::here::built_in::is_built_in;
 use crate::here::meter::Class;
+use crate::node::disks::{StoreDisk, StoreDisks};
+use crate::node::reachability::Reachability;
 use crate::observe::events::Happened;
 use crate::observe::findings::{
     Certificate, Cluster, Facts, Finding, Findings, Kind, Lease, Member, Memory, Method, Shard, Share, Standing, Watch,
@@ -134,6 +136,7 @@ impl Gathering {
             node: here.name().to_owned(),
             members: view.view.members.keys().filter_map(|id| member(here, &view.view, *id, now)).collect(),
             lease: lease(here, &view.view),
+            unreachable: unreachable(here),
             table_failing: table.failing(),
             shards: self.shards(here, now, passed),
             methods: self.methods(here, passed),
@@ -181,6 +184,16 @@ impl Gathering {
         let sums = here
             .gauges()
             .iter()
+    /// Looks at the disks of stores every ten seconds.
+    fn disks(&mut self, here: &Here, now: Timestamp) -> Vec<Disk> {
+        if self.disks_at.is_none_or(|at| now.since(at) >= LOOK_AT_DISKS) {
+            self.disks_at = Some(now);
+            let seen = here.find_part::<StoreDisks>().map(StoreDisks::look);
+            self.disks = seen.iter().flat_map(|seen| seen.iter()).map(disk).collect();
+        }
+        self.disks.clone()
+    }
+
             .map(|gauges| gauges.saves())
             .fold([0; 3], |sums, saves| std::array::from_fn(|at| sums[at] + saves[at]));
         for (recent, now) in self.saves.iter_mut().zip(sums) {
@@ -280,6 +293,22 @@ fn memory_of(here: &Here) -> Option<Memory> {
     here.world().thread_time()?;
     Some(Memory { resident: memory::resident()?, limit: memory::limit()? })
 }
+fn disk(StoreDisk { store, usage }: &StoreDisk) -> Disk {
+    Disk {
+        store: store.clone(),
+        name: usage.name.clone(),
+        bytes: usage.bytes,
+        log_bytes: usage.log_bytes,
+        since_checkpoint: usage.since_checkpoint,
+        free_bytes: usage.free_bytes,
+    }
+}
+
+fn unreachable(here: &Here) -> Option<(String, String)> {
+    let trouble = here.find_part::<Reachability>()?.trouble()?;
+    Some((here.advertised().to_owned(), trouble))
+}
+
 
 fn kinds(view: &View) -> Vec<Kind> {
     let hosted = view.active().flat_map(|(_, member)| member.kinds.iter().map(|kind| (&member.name, kind)));

@@ -13,6 +13,7 @@ mod opening;
 mod overview;
 mod passing;
 mod security;
+pub(crate) mod reachability;
 pub(crate) mod signals;
 mod supervisor;
 pub(crate) mod waits;

@@ -20,6 +20,7 @@ use super::Result;
 use super::config::{Config, host_of};
 use super::error::Error;
 use super::security;
+use super::settings::{check_settings, is_host_and_port};
 use crate::actor::interface::Options;
 use crate::actor::key::{CLUSTER_LEN_MAX, KIND_LEN_MAX, check_within};
 use crate::cluster;
@@ -49,6 +50,7 @@ pub(super) fn membership_config(config: &Config) -> Result<membership::Config> {
 /// Refuses a configuration and kinds that a node does not start with, as far as that can be told without opening anything.
 pub(super) fn check_all<'a>(config: &Config, kinds: impl Iterator<Item = (&'a str, &'a Options)>) -> Result<()> {
     check_addresses(config)?;
+    check_settings(config)?;
     security::check_exposure(config)?;
     check_dialled(config)?;
     check_cluster(config)?;
@@ -69,6 +71,12 @@ pub(super) fn check_all<'a>(config: &Config, kinds: impl Iterator<Item = (&'a st
 /// Refuses to tell other nodes an address that they cannot dial.
 fn check_dialled(config: &Config) -> Result<()> {
     let address = config.advertise.as_ref().unwrap_or(&config.listen);
+    if !is_host_and_port(address) {
+        let reason = format!(
+            "{address:?} is no HOST:PORT that other nodes can dial; port 0 stands for the one that the system chooses"
+        );
+        return Err(Error::Config { path: "advertise".to_owned(), reason });
+    }
     match host_of(address).parse::<IpAddr>() {
         Ok(ip) if ip.is_unspecified() => Err(Error::Undialable { address: address.clone() }),
         _ => Ok(()),
@@ -82,7 +90,7 @@ fn check_addresses(config: &Config) -> Result<()> {
     let others = [("gRPC", config.grpc.as_ref()), ("other clusters", gateway)];
     for (what, address) in doors.into_iter().chain(others) {
         let Some(address) = address else { continue };
-        if address.rsplit_once(':').is_none_or(|(host, port)| host.is_empty() || port.parse::<u16>().is_err()) {
+        if !is_host_and_port(address) {
             let error = io::Error::new(io::ErrorKind::InvalidInput, "it is no HOST:PORT, with a port up to 65535");
             return Err(Error::Listen { what, address: address.clone(), error });
         }

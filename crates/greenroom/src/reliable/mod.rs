@@ -47,7 +47,7 @@ pub use greenroom_reliable::fields::{Map, Queue, Register, Set};
 pub use self::committed::{Anything, Awaited};
 pub use self::kept::{Kept, collect, kept, load};
 pub use self::machine::{defer, ignore, is_known, state, unhandled};
-pub(crate) use self::outputs::Outlets;
+pub(crate) use self::outputs::{Outlets, check_outlets};
 pub(crate) use self::partition::Partitions;
 pub use self::settings::Reliability;
 pub(crate) use self::start::open;

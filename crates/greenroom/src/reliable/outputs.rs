@@ -109,6 +109,25 @@ async fn open(url: &str) -> Result<Arc<dyn Outlet>, String> {
     greenroom_stores::open_outlet(url).await.map_err(|error| error.to_string())
 }
 
+/// Refuses URLs of outlets that no node can open, without opening any.
+///
+/// # Errors
+/// [`Error::Outlet`]: the first of them.
+pub(crate) fn check_outlets(configured: &BTreeMap<String, String>) -> Result<(), Error> {
+    for (name, url) in configured {
+        check_outlet(url).map_err(|reason| Error::Outlet { name: name.clone(), url: redact(url), reason })?;
+    }
+    Ok(())
+}
+
+fn check_outlet(url: &str) -> Result<(), String> {
+    #[cfg(feature = "http")]
+    if url.starts_with("http://") || url.starts_with("https://") {
+        return super::hook::Hook::new(url).map(drop);
+    }
+    greenroom_stores::check_outlet(url).map_err(|error| error.to_string())
+}
+
 #[cfg(not(feature = "http"))]
 async fn open(url: &str) -> Result<Arc<dyn Outlet>, String> {
     greenroom_stores::open_outlet(url).await.map_err(|error| error.to_string())

@@ -51,7 +51,7 @@ impl Reliability {
     ///
     /// # Errors
     /// The setting that is out of its bounds.
-    pub(super) fn check(&self) -> Result<(), String> {
+    pub(crate) fn check(&self) -> Result<(), String> {
         let Self { partitions, answers_keep, answers_bytes_max, deaths_max, .. } = self;
         if !(1..=PARTITIONS_MAX).contains(partitions) {
             return Err(format!("`partitions = {partitions}` is not in 1..={PARTITIONS_MAX}; 64 suits most clusters"));

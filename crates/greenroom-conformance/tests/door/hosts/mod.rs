@@ -193,6 +193,31 @@ async fn no_call_fails_while_a_newer_version_takes_over_and_the_older_drains() {
 }
 
 #[tokio::test]
+#[tokio::test]
+async fn an_actor_whose_newer_version_has_gone_is_told_apart_from_one_without_any_host() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (node, door, path) = opened(&folder).await;
+    let _old = TestHost::serve(&path, TALLY).await;
+    known(&door).await;
+    let new = TestHost::serve(&path, Plan { version: 2, ..TALLY }).await;
+    while call(&door, "/tally/x/who", "{}").await.body != "2" {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    new.kill();
+    // It waits for a host of what it was, and is then told what there is; the next call begins anew with that.
+    let mut answer = call(&door, "/tally/x/total", "{}").await;
+    while answer.status == 502 {
+        answer = call(&door, "/tally/x/total", "{}").await;
+    }
+    let problem = answer.problem(503, "unavailable");
+    let detail = problem["detail"].as_str().unwrap_or_default();
+    assert!(detail.contains("has had version 2") && detail.contains("hosts offer version 1"), "{problem}");
+    while call(&door, "/tally/x/who", "{}").await.body != "1" {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    node.stop().await;
+}
+
 async fn what_is_no_host_or_no_offer_is_refused_by_name_and_the_node_serves_on() {
     let folder = tempfile::tempdir().expect("a folder");
     let (node, door, path) = opened(&folder).await;

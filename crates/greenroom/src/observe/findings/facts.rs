@@ -13,6 +13,8 @@ pub(crate) struct Facts {
     pub(crate) members: Vec<Member>,
     /// Its lease; `None` for a node that needs none, or has not joined yet.
     pub(crate) lease: Option<Lease>,
+    /// The address that other nodes are told, and why it does not lead back to this node, if so.
+    pub(crate) unreachable: Option<(String, String)>,
     /// Why the table's store does not answer, if so.
     pub(crate) table_failing: Option<String>,
     /// The node's threads, in their order.

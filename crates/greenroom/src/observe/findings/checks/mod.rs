@@ -1,5 +1,6 @@
 //! The checks, a file each.
 
+mod address_unreachable;
 mod busy_shard;
 mod certificate_ends;
 mod clocks_apart;
@@ -31,6 +32,7 @@ use super::Check;
 
 /// All of them.
 pub(super) const CHECKS: &[Check] = &[
+    address_unreachable::CHECK,
     busy_shard::CHECK,
     certificate_ends::CHECK,
     cluster_silent::CHECK,
