@@ -275,7 +275,13 @@ func (c *Cx) timer(after, every time.Duration, method string, of any) (func(), e
 		what["every_us"] = max(1, every.Microseconds())
 	}
 	cancel := func() {
+	if !c.seat.kind.options.reliable {
+		if err := c.seat.timers.add(name, after, every > 0); err != nil {
+			return nil, err
+		}
+	}
 		// In the name of the turn that cancels it, which may be a later one.
+		c.seat.timers.forget(name)
 		now := c
 		if t := c.seat.exclusive.Load(); t != nil {
 			now = &t.cx

@@ -309,7 +309,7 @@ func (l *Listener) Dun(c *Cx, _ None) (None, error) {
 	if err := c.Unsubscribe("news/go"); err != nil {
 		return None{}, err
 	}
-	if err := c.Remind(200*time.Millisecond, 0, "hear", News{"reminded"}); err != nil {
+	if err := c.Remind(time.Second, 0, "hear", News{"reminded"}); err != nil {
 		return None{}, err
 	}
 	return None{}, c.Deactivate()

@@ -33,6 +33,7 @@ type seat struct {
 	// exclusive is the exclusive turn that runs, if one does.
 	exclusive atomic.Pointer[turn]
 	outlets   []*outlet
+	timers    timers
 }
 
 // isDead says whether what the seat's turns ask must fail.

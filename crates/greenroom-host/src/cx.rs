@@ -68,7 +68,7 @@ struct Timer<'a> {
 struct Reminder<'a> {
     name: &'a str,
     method: &'a str,
-    due_ms: u64,
+    after_ms: u64,
     arguments: &'a serde_bytes::Bytes,
 }
 
@@ -198,8 +198,8 @@ impl Cx {
     /// [`CallError`].
     pub async fn remind(&self, name: &str, after: Duration, method: &str, arguments: &[u8]) -> Result<(), CallError> {
         let arguments = serde_bytes::Bytes::new(arguments);
-        let due_ms = u64::try_from((self.link.world.wall() + after).as_millis()).unwrap_or(u64::MAX);
-        let parameters = payload_as(Codec::MessagePack, &Reminder { name, method, due_ms, arguments });
+        let after_ms = u64::try_from(after.as_millis()).unwrap_or(u64::MAX);
+        let parameters = payload_as(Codec::MessagePack, &Reminder { name, method, after_ms, arguments });
         self.ask(Operation::SetReminder, &parameters.map_err(|_| CallError::Fenced)?).await.map(drop)
     }
 

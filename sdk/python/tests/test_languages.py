@@ -200,10 +200,10 @@ def test_a_reminder_wakes_who_sleeps(probes: Probes, language: str, form: str, k
     actor = f"{language}_{form}/{key}"
 
     def wakes() -> bool:
-        probes.value(f"{actor}/remind", {"ms": 200, "n": 7})
+        probes.value(f"{actor}/remind", {"ms": 1000, "n": 7})
         probes.value(f"{actor}/rest")
         # A reminder that was due before the rest has woken nobody: what it did is gone with the memory.
-        end = time.monotonic() + 2
+        end = time.monotonic() + 4
         while time.monotonic() < end:
             if probes.value(f"{actor}/get") == 7:
                 return True

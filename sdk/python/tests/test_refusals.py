@@ -269,6 +269,47 @@ async def test_a_timer_or_reminder_whose_arguments_do_not_fit_is_refused_where_i
         assert peer.said.empty()
 
 
+class Metronome(gr.Actor):
+    async def fill(self) -> list[Any]:  # 0
+        timers = []
+        for _ in range(300):
+            try:
+                timers.append(self.cx.every(60, self.tick))
+            except gr.Refused as refused:
+                timers[0].cancel()
+                self.cx.after(60, self.tick)
+                return [len(timers), refused.reason, refused.detail["bound"]]
+        return [len(timers)]
+
+    async def remind(self, after: float) -> str:  # 1
+        try:
+            await self.cx.remind(self.tick, after=after)
+        except ValueError as error:
+            return str(error)
+        return "set"
+
+    async def tick(self) -> None: ...  # 2
+
+
+async def test_a_timer_beyond_the_most_of_an_activation_is_refused_where_it_is_set(peer: Peer) -> None:
+    async with hosting(peer, Metronome):
+        # Each activation has timers of its own.
+        for seat in (1, 2):
+            await peer.seat(seat)
+            turn = peer.turn(0, seat=seat)
+            # 256 timers, the end of one, and another one.
+            for _ in range(258):
+                await peer.hear(frames.ASK)
+            assert (await peer.end(turn))[1] == [256, "Overloaded", 256]
+
+
+async def test_a_reminder_before_now_is_refused_where_it_is_set(peer: Peer) -> None:
+    async with hosting(peer, Metronome):
+        await peer.seat()
+        for after in (-5, float("nan")):
+            assert "is no such time" in (await peer.call(1, {"after": after}))[1]
+
+
 async def test_a_tick_whose_arguments_do_not_fit_is_logged_by_its_method(peer: Peer, caplog: pytest.LogCaptureFixture) -> None:
     def said() -> int:
         return caplog.text.count("sensor/lobby.flush has not run, as its arguments do not fit: Expected `str`, got `int`")

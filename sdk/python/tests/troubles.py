@@ -42,7 +42,7 @@ class Alarms:
         try:
             while not self.caller.stopped.is_set():
                 actor, name = chance.randrange(ALARMS), f"alarm {next(self.numbers)}"
-                self.caller.insist(f"py_alarm/{actor}/set", {"name": name, "after": chance.uniform(0.1, ALARM_AFTER_MAX)})
+                self.caller.insist(f"py_alarm/{actor}/set", {"name": name, "after": chance.uniform(1, ALARM_AFTER_MAX)})
                 self.answered.append((actor, name))
                 self.caller.stopped.wait(0.1)
         except BaseException as error:

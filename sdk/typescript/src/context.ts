@@ -96,10 +96,12 @@ export class Context<S = object> extends Referrer {
   /** Sets a reminder, which is kept in the store. One of the same name, by default the method's, is replaced. */
   async remind(method: string, { args = {}, after, every, name = method }: Reminder): Promise<void> {
     const first = after ?? every;
-    if (first === undefined) throw new TypeError("a reminder needs `after` or `every`");
+    if (first === undefined) throw new TypeError("a reminder needs `after` or `every`; it has no cron patterns here");
+    for (const time of [first, every ?? first]) if (!(time >= 0)) throw new RangeError(`a reminder comes after so many milliseconds, at least 1000: ${time} is no such time`);
     const { schema } = this.seat.method(method);
     if (schema) await checked(schema, args).catch((error: unknown) => refuse(this.kind, method, error));
-    const what = { name, method, due_ms: Math.round(Date.now() + first), arguments: payload(args) };
+    // By the node's clock; one of an older build reads the other.
+    const what = { name, method, after_ms: Math.round(first), due_ms: Math.round(Date.now() + first), arguments: payload(args) };
     await this.#ask(Op.remind, every === undefined ? what : { ...what, every_ms: Math.round(every) });
   }
 
@@ -233,10 +235,15 @@ export class Context<S = object> extends Referrer {
       refuse(this.kind, method, error);
     }
     // The timer of a reliable actor outlasts its lane, and is known by its name alone.
-    const name = this.seat.kind.definition.reliable ? randomUUID() : String(this.seat.lane.number());
+    const { reliable } = this.seat.kind.definition;
+    const name = reliable ? randomUUID() : String(this.seat.lane.number());
+    if (!reliable) this.seat.timers.add(name, times.every_us === undefined ? times.after_us! / 1000 : undefined);
     this.#tell(Op.timer, { name, method, arguments: payload(args), ...times });
     // In the name of the turn that cancels it, which may be a later one.
-    const cancel = () => this.seat.lane.tell(this.seat, this.seat.exclusive ?? this.turn, Op.cancelTimer, { name });
+    const cancel = () => {
+      this.seat.timers.delete(name);
+      this.seat.lane.tell(this.seat, this.seat.exclusive ?? this.turn, Op.cancelTimer, { name });
+    };
     return { name, cancel };
   }
 }

@@ -5,6 +5,7 @@ import { Refused, Unknown, encode, named, report, sentence, written } from "./er
 import { CODECS, NIL, Status, T, payload, unpack, valueOf } from "./frames.js";
 import type { Method, Served } from "./kind.js";
 import type { Lane } from "./lane.js";
+import { Timers } from "./timers.js";
 import type { Turn } from "./turn.js";
 
 /** An activation's place in a session, and its state. */
@@ -21,6 +22,7 @@ export class Seat {
   isDead = false;
   readonly abort = new AbortController();
   readonly streams = new Set<number>();
+  readonly timers = new Timers();
   /** Streams whose next step waits for the end of an exclusive turn. */
   waiting: (() => void)[] = [];
 

@@ -154,7 +154,7 @@ const listener = actor("ts_listener", {
     },
     leave: (c) => c.unsubscribe("news/ts"),
     async dun(c) {
-      await c.remind("hear", { args: { text: "reminded" }, after: 200 });
+      await c.remind("hear", { args: { text: "reminded" }, after: 1000 });
       c.deactivate();
     },
     async later(c) {

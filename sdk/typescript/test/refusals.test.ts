@@ -178,6 +178,42 @@ test("a timer or reminder whose arguments do not fit is refused where it is set,
   assert.ok(peer.isQuiet);
 });
 
+const metronome = actor("metronome", {
+  methods: {
+    async fill(c) {
+      const timers = [];
+      try {
+        for (let n = 0; n < 300; n++) timers.push(c.every(60_000, "tick"));
+      } catch (error) {
+        timers[0]!.cancel();
+        c.after(60_000, "tick");
+        return error instanceof Refused ? [timers.length, error.reason, error.detail.bound] : String(error);
+      }
+      return [timers.length];
+    },
+    remind: (c, { after }: { after: number }) => c.remind("tick", { after }).then(() => "set", String),
+    async tick() {},
+  },
+});
+
+test("a timer beyond the most of an activation is refused where it is set", async (t) => {
+  const { peer } = await hosted(t, metronome);
+  // Each activation has timers of its own.
+  for (const seat of [1, 2]) {
+    await peer.seat(seat);
+    peer.turn(0, {}, seat);
+    // 256 timers, the end of one, and another one.
+    for (let n = 0; n < 258; n++) await peer.hear(T.ask);
+    assert.deepEqual((await peer.end()).value, [256, "Overloaded", 256]);
+  }
+});
+
+test("a reminder before now is refused where it is set", async (t) => {
+  const { peer } = await hosted(t, metronome);
+  await peer.seat();
+  assert.match(String((await peer.call(1, { after: -5 }))[1]), /is no such time/);
+});
+
 test("a tick whose arguments do not fit is logged by its method", async (t) => {
   const log = logged(t);
   const { peer } = await hosted(t, sensor);

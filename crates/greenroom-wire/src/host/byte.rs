@@ -106,7 +106,7 @@ byte! {
         SetTimer = 4,
         /// Cancels a timer: `name`.
         CancelTimer = 5,
-        /// Sets a reminder: `name`, `method`, `due_ms`, `every_ms?`, `arguments?`.
+        /// Sets a reminder: `name`, `method`, `after_ms` from now or `due_ms` since 1970, `every_ms?`, `arguments?`.
         SetReminder = 6,
         /// Cancels a reminder: `name`.
         CancelReminder = 7,

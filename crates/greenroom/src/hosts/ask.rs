@@ -46,6 +46,7 @@ struct Parameters {
     after_us: u64,
     every_us: Option<u64>,
     for_ms: u64,
+    after_ms: Option<u64>,
     due_ms: u64,
     every_ms: Option<u64>,
     topic: String,
@@ -188,10 +189,10 @@ async fn perform(cx: &Cx, of: &mut Of<'_>, operation: Operation, asked: Paramete
             Ok(nil())
         }
         (Operation::SetReminder, _) => {
-            let Parameters { name, method, due_ms, every_ms, arguments, .. } = asked;
+            let Parameters { name, method, after_ms, due_ms, every_ms, arguments, .. } = asked;
             method_of(cx, &method)?;
             let arguments = if arguments.is_empty() { empty().to_vec() } else { arguments };
-            reminders::set(cx, Wish { name, method, arguments, due_ms, every_ms }).await?;
+            reminders::set(cx, Wish { name, method, arguments, after_ms, due_ms, every_ms }).await?;
             Ok(nil())
         }
         (Operation::CancelReminder, _) => Ok(written(&reminders::cancel(cx, &asked.name).await?)),

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::actor::cx::Cx;
 use crate::actor::error::{Doubt, Failure, Refusal};
-use crate::time::{ReminderError, Schedule, Task, register};
+use crate::time::{FirstDue, ReminderError, Schedule, Task, register};
 
 /// A reminder, as a host hears of it.
 #[derive(Serialize)]
@@ -26,6 +26,8 @@ pub(super) struct Wish {
     pub(super) name: String,
     pub(super) method: String,
     pub(super) arguments: Vec<u8>,
+    /// Milliseconds from now; of hosts that do not say it, `due_ms` counts.
+    pub(super) after_ms: Option<u64>,
     pub(super) due_ms: u64,
     pub(super) every_ms: Option<u64>,
 }
@@ -35,11 +37,13 @@ pub(super) struct Wish {
 /// # Errors
 /// It cannot be, or may not be stored.
 pub(super) async fn set(cx: &Cx, wish: Wish) -> Result<(), Failure> {
-    let Wish { name, method, arguments, due_ms, every_ms } = wish;
+    let Wish { name, method, arguments, after_ms, due_ms, every_ms } = wish;
     let name = if name.is_empty() { method.clone() } else { name };
     let schedule = every_ms.map_or(Schedule::Once, |every| Schedule::Every(Duration::from_millis(every)));
     let task = Task { method, arguments, schedule };
-    register(&cx.port, &cx.id, &name, Wall(due_ms), task).await.map_err(failure)
+    let at = FirstDue::At(Wall(due_ms));
+    let first = after_ms.map_or(at, |after| FirstDue::After(Duration::from_millis(after)));
+    register(&cx.port, &cx.id, &name, first, task).await.map_err(failure)
 }
 
 /// Cancels a reminder; whether there was one.

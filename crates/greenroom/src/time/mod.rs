@@ -20,8 +20,8 @@ mod timer;
 
 pub(crate) use self::calendar::Calendar;
 pub use self::error::ReminderError;
+pub(crate) use self::reminder::{FirstDue, When, check_name, register};
 pub use self::reminder::{Registering, Reminder, ReminderInfo};
-pub(crate) use self::reminder::{When, check_name, register};
 pub use self::reminders::Reminders;
 #[cfg(feature = "http")]
 pub(crate) use self::reminders::{cancel, list, retry};

@@ -103,7 +103,14 @@ impl<M: Method> Reminder<M> {
     }
 }
 
-/// Registers a reminder of the actor `of` by its parts: `task` is done when it is `due` first, at once if that has passed.
+/// When a reminder is due for the first time.
+pub(crate) enum FirstDue {
+    After(Duration),
+    /// By the wall clock; at once if that has passed.
+    At(Wall),
+}
+
+/// Registers a reminder of the actor `of` by its parts: `task` is done when it is due `first`.
 ///
 /// # Errors
 /// [`ReminderError`].
@@ -111,16 +118,21 @@ pub(crate) async fn register(
     port: &Port,
     of: &ActorId,
     name: &str,
-    due: Wall,
+    first: FirstDue,
     task: Task,
 ) -> Result<(), ReminderError> {
     let invalid = |reason: String| ReminderError::Invalid { name: name.to_owned(), reason };
     check_name(name).map_err(invalid)?;
+    let due = match first {
+        FirstDue::After(delay) => {
+            check_time(delay).map_err(invalid)?;
+            port.node.wall() + delay
+        }
+        FirstDue::At(due) => due,
+    };
     check_due(due).map_err(invalid)?;
-    if let Schedule::Every(period) = task.schedule
-        && period < PERIOD_MIN
-    {
-        return Err(invalid(short(period)));
+    if let Schedule::Every(period) = task.schedule {
+        check_time(period).map_err(invalid)?;
     }
     let registration = port.node.world().random();
     let want = Want::Set { registration, due, plan: Planned(Arc::new(task)) };
@@ -164,10 +176,14 @@ pub(super) fn patience(port: &Port) -> greenroom_world::Timestamp {
 
 fn plan(when: When, now: Wall) -> Result<(Wall, Schedule), String> {
     let (due, schedule) = match when {
-        When::After(delay) if delay < PERIOD_MIN => return Err(short(delay)),
-        When::Every(period) if period < PERIOD_MIN => return Err(short(period)),
-        When::After(delay) => (now + delay, Schedule::Once),
-        When::Every(period) => (now + period, Schedule::Every(period)),
+        When::After(delay) => {
+            check_time(delay)?;
+            (now + delay, Schedule::Once)
+        }
+        When::Every(period) => {
+            check_time(period)?;
+            (now + period, Schedule::Every(period))
+        }
         When::At(time) => {
             let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
             (Wall(0) + since, Schedule::Once)
@@ -184,8 +200,12 @@ fn plan(when: When, now: Wall) -> Result<(Wall, Schedule), String> {
     Ok((due, schedule))
 }
 
-fn short(time: Duration) -> String {
-    format!("{time:?} is less than a second; use a timer (`cx.after`, `cx.every`) for that")
+/// Refuses a delay or period that is shorter than a reminder's may be.
+fn check_time(time: Duration) -> Result<(), String> {
+    match time < PERIOD_MIN {
+        true => Err(format!("{time:?} is less than a second; use a timer (`cx.after`, `cx.every`) for that")),
+        false => Ok(()),
+    }
 }
 
 fn check_due(due: Wall) -> Result<(), String> {

@@ -188,9 +188,12 @@ class Cx(Referrer):
         found = self._method(method)
         first = after if after is not None else every
         if first is None:
-            raise TypeError("a reminder needs `after` or `every`")
+            raise TypeError("a reminder needs `after` or `every`; it has no cron patterns here")
+        if not first >= 0 or (every is not None and not every >= 0):
+            raise ValueError(f"a reminder comes after so many seconds, at least one: {first if not first >= 0 else every} is no such time")
         what: dict[str, Any] = {"name": name or found.name, "method": found.name, "arguments": found.pack_tick(self.kind, args, {})}
-        what["due_ms"] = round((time.time() + first) * 1000)
+        # By the node's clock; one of an older build reads the other.
+        what["after_ms"], what["due_ms"] = round(first * 1000), round((time.time() + first) * 1000)
         if every is not None:
             what["every_ms"] = round(every * 1000)
         await self._ask(frames.REMIND, what)
@@ -312,6 +315,8 @@ class Cx(Referrer):
         what["after_us"] = max(1, round(after * 1e6))
         if every is not None:
             what["every_us"] = max(1, round(every * 1e6))
+        if not self._seat.kind.options.reliable:
+            self._seat.timers.add(timer.name, None if every is not None else after)
         self._tell(frames.TIMER, what)
         return timer
 
@@ -332,6 +337,7 @@ class Timer:
 
     def cancel(self) -> None:
         """Ends it: no tick of it begins any more."""
+        self._cx._seat.timers.discard(self.name)  # pyright: ignore[reportPrivateUsage]
         self._cx._tell(frames.CANCEL_TIMER, {"name": self.name})  # pyright: ignore[reportPrivateUsage]
 
 

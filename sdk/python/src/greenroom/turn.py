@@ -15,6 +15,7 @@ import msgspec
 
 from . import errors, frames
 from .errors import ActorError, Failure, Fenced, Unknown
+from .timers import Timers
 
 if TYPE_CHECKING:
     from .kind import Kind, Method
@@ -31,7 +32,7 @@ class Seat:
     """An activation's place in a session, and its instance."""
 
     __slots__ = (
-        "dead", "epoch", "exclusive", "instance", "journaled", "key", "kind", "lane", "number", "saved", "state", "streams", "waiting",
+        "dead", "epoch", "exclusive", "instance", "journaled", "key", "kind", "lane", "number", "saved", "state", "streams", "timers", "waiting",
     )  # fmt: skip
 
     def __init__(self, lane: Lane, number: int, kind: Kind, key: str, epoch: int) -> None:
@@ -50,6 +51,7 @@ class Seat:
         self.exclusive: Turn | None = None
         self.dead = False
         self.streams: set[int] = set()
+        self.timers = Timers()
         self.waiting: deque[asyncio.Future[None]] = deque()
         """Streams whose next step waits for the end of an exclusive turn."""
 
