@@ -126,12 +126,14 @@ fn status(show: &Show) -> Result<(), String> {
             _ => format!("does not answer: {}", cluster["trouble"].as_str().unwrap_or("not dialled yet")),
         };
         let empty = if cluster["empty"] == true { ", empty" } else { "" };
-        let joining = if cluster["joining"] == true { ", joining" } else { "" };
+        let standings = ["joining", "draining"];
+        let standing = standings.into_iter().find(|standing| cluster[*standing] == true);
+        let standing = standing.map_or_else(String::new, |standing| format!(", {standing}"));
         if cluster["lost"] == true {
             println!("{:16} lost: it is dropped when what it may own has run out", text(cluster, "name"));
             continue;
         }
-        println!("{:16} list {}{joining}{empty}, {answers}", text(cluster, "name"), cluster["acknowledged"]);
+        println!("{:16} list {}{standing}{empty}, {answers}", text(cluster, "name"), cluster["acknowledged"]);
         if let Some(ahead) = cluster["clock_ahead_s"].as_i64() {
             let word = if ahead > 0 { "ahead of" } else { "behind" };
             println!("{:16} its clock is {} s {word} this node's: set both by NTP", "", ahead.unsigned_abs());

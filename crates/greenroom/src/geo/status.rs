@@ -10,6 +10,7 @@ use super::Geo;
 use super::clusters::id_of;
 use super::counts::GeoCounts;
 use crate::here::Here;
+use crate::observe::findings::Cluster;
 
 /// Actors of the ranges that a node owns, by where they stand between the clusters.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
@@ -97,14 +98,17 @@ pub struct MultiCluster {
 }
 
 impl Geo {
-    /// The other clusters: name, whether it answers, why not, and by how many seconds its clock is ahead if that is far.
-    pub(crate) fn others(&self) -> Vec<(String, bool, Option<String>, Option<i64>)> {
+    /// Returns the other clusters, as findings rest on them.
+    pub(crate) fn others(&self) -> Vec<Cluster> {
         let (list, silent) = (self.clusters(), self.silent());
         let clocks = self.clocks.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let others = list.clusters.keys().map(|name| (name, id_of(name))).filter(|(_, id)| *id != self.me());
-        let told = others.map(|(name, id)| {
-            let trouble = self.mesh.get().and_then(|mesh| mesh.trouble(id));
-            (name.clone(), !silent.contains(&id), trouble, clocks.get(&id).copied())
+        let told = others.map(|(name, id)| Cluster {
+            name: name.clone(),
+            answers: !silent.contains(&id),
+            joining: list.joining.contains(name),
+            trouble: self.mesh.get().and_then(|mesh| mesh.trouble(id)),
+            clock_ahead_s: clocks.get(&id).copied(),
         });
         told.collect()
     }

@@ -16,7 +16,7 @@ use crate::node::disks::{StoreDisk, StoreDisks};
 use crate::node::reachability::Reachability;
 use crate::observe::events::Happened;
 use crate::observe::findings::{
-    Certificate, Cluster, Facts, Finding, Findings, Kind, Lease, Member, Memory, Method, Shard, Share, Standing, Watch,
+    Certificate, Disk, Facts, Finding, Findings, Kind, Lease, Member, Memory, Method, Shard, Share, Standing, Watch,
 };
 use crate::observe::memory;
 
@@ -327,10 +327,6 @@ fn kinds(view: &View) -> Vec<Kind> {
 /// Returns the active nodes that own partitions of reliable actors, with their outlets.
 fn outlets(view: &View) -> Vec<(String, Vec<String>)> {
     view.active().filter_map(|(_, member)| Some((member.name.clone(), member.outlets.clone()?))).collect()
-}
-
-fn cluster((name, answers, trouble, clock_ahead_s): (String, bool, Option<String>, Option<i64>)) -> Cluster {
-    Cluster { name, answers, trouble, clock_ahead_s }
 }
 
 #[cfg(feature = "tls")]

@@ -126,6 +126,8 @@ pub(crate) struct Method {
 pub(crate) struct Cluster {
     pub(crate) name: String,
     pub(crate) answers: bool,
+    /// True until it is in force in the list: it owns nothing yet.
+    pub(crate) joining: bool,
     pub(crate) trouble: Option<String>,
     /// By how many seconds its clock is ahead of this one's, if by more than a minute.
     pub(crate) clock_ahead_s: Option<i64>,

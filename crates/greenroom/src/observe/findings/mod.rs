@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 pub(crate) use self::facts::{
-    Certificate, Cluster, Facts, Kind, Lease, Member, Memory, Method, Shard, Share, Standing,
+    Certificate, Cluster, Disk, Facts, Kind, Lease, Member, Memory, Method, Shard, Share, Standing,
 };
 pub use self::finding::{Evidence, Finding};
 pub(crate) use self::watch::Watch;

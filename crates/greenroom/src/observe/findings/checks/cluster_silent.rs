@@ -10,15 +10,24 @@ pub(super) const CHECK: Check = Check {
     name: "cluster-silent",
     holds: Duration::from_secs(3),
     page: "#/nodes",
-    remedy: "See whether its gateways run and the network between lets them through; `greenroom clusters` says what each node sees.",
+    remedy: "See whether its gateways run and the network between lets them through; `greenroom clusters status` says what each node sees.",
     look,
 };
 
 fn look(facts: &Facts, out: &mut Vec<Found>) {
     for cluster in facts.clusters.iter().filter(|cluster| !cluster.answers) {
-        let title = format!("Cluster {} does not answer", cluster.name);
-        let text = cluster.trouble.as_deref().unwrap_or("Actors that it owns cannot be called from here.");
-        out.push(Found::new(Level::Bad, Subject::cluster(&*cluster.name), title, text));
+        let (level, title, usually) = match cluster.joining {
+            true => {
+                let title = format!("Cluster {} joins, and does not answer yet", cluster.name);
+                (Level::Hint, title, "It owns nothing, and hinders nobody.")
+            }
+            false => {
+                let title = format!("Cluster {} does not answer", cluster.name);
+                (Level::Bad, title, "Actors that it owns cannot be called from here.")
+            }
+        };
+        let text = cluster.trouble.as_deref().unwrap_or(usually);
+        out.push(Found::new(level, Subject::cluster(&*cluster.name), title, text));
     }
 }
 
@@ -36,6 +45,15 @@ mod tests {
     #[test]
     fn a_cluster_that_does_not_answer_is_found() {
         assert_eq!(cluster(false), ["Cluster eu does not answer"]);
+    }
+
+    #[test]
+    fn one_that_joins_is_only_a_hint() {
+        let cluster = Cluster { name: "asia".to_owned(), joining: true, ..Cluster::default() };
+        let mut found = Vec::new();
+        look(&Facts { clusters: vec![cluster], ..Facts::default() }, &mut found);
+        assert_eq!(found.iter().map(|found| found.level).collect::<Vec<_>>(), [Level::Hint]);
+        assert!(found[0].title.contains("joins"));
     }
 
     #[test]
