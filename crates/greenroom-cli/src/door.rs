@@ -1,5 +1,7 @@
 //! A client of a node's HTTP door.
 
+mod failures;
+
 use std::io::Read;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -236,18 +238,7 @@ impl Door {
     }
 
     fn read(&self, answer: Result<ureq::http::Response<ureq::Body>, ureq::Error>) -> Result<Answer, String> {
-        let failed = |error: ureq::Error| match remedy(&error.to_string()) {
-            _ if matches!(error, ureq::Error::Timeout(_)) => format!(
-                "no answer from {} in time: its node hangs, is stopped or has too much to do, or cannot be reached from here",
-                self.url
-            ),
-            Some(remedy) => format!("no answer from {}: {error}; {remedy}", self.url),
-            None => format!(
-                "no answer from {}: {error}; start nodes with `greenroom demo` or `greenroom node --http 127.0.0.1:7070`, \
-                 or say with --node where one is",
-                self.url
-            ),
-        };
+        let failed = |error: ureq::Error| failures::described(&self.url, &error);
         let mut answer = answer.map_err(failed)?;
         let status = answer.status().as_u16();
         let body = answer.body_mut().with_config().limit(BODY_LEN_MAX).read_to_string().map_err(failed)?;

@@ -35,9 +35,14 @@ pub(crate) fn begin(format: LogFormat, node: bool) {
         .unwrap_or_else(|| Targets::from_str(default).expect("it is as Targets are written"));
     let lines = tracing_subscriber::fmt::layer()
         .with_writer(std::io::stderr)
-        .with_ansi(format == LogFormat::Text && std::io::stderr().is_terminal())
+        .with_ansi(format == LogFormat::Text && std::io::stderr().is_terminal() && !is_colour_refused())
         .event_format(Lines(format));
     tracing_subscriber::registry().with(filter).with(lines).init();
+}
+
+/// Returns true if the user wants no colours anywhere (https://no-color.org).
+fn is_colour_refused() -> bool {
+    std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
 }
 
 struct Lines(LogFormat);

@@ -1,5 +1,8 @@
 //! The `greenroom` program: a demo, a node, and a client for both.
 
+#[macro_use]
+mod output;
+
 mod actors;
 mod arena;
 mod call;
@@ -48,7 +51,10 @@ mod wallet;
 
 use std::process::ExitCode;
 
-use clap::{CommandFactory, Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use greenroom::flags::ignore_empty_variables;
+
+use crate::output::CommandKind;
 
 // Static programs copy by it.
 use greenroom_copy as _;
@@ -176,12 +182,16 @@ fn end_with_the_reader() {
 }
 
 fn main() -> ExitCode {
-    let Program { command, log_format } = Program::parse();
+    let mut matches = ignore_empty_variables(Program::command()).get_matches();
+    let Program { command, log_format } =
+        Program::from_arg_matches_mut(&mut matches).unwrap_or_else(|error| error.exit());
     log::begin(log_format, matches!(command, Some(Command::Node(_) | Command::Run(_))));
     let command = command.unwrap_or(Command::Demo(demo::Demo::default()));
-    if command.only_tells() {
+    let tells = command.only_tells();
+    if tells {
         end_with_the_reader();
     }
+    output::begin(if tells { CommandKind::Tells } else { CommandKind::Works });
     let result = match command {
         Command::Demo(command) => demo::run(&command),
         Command::New(command) => new::run(&command),
@@ -223,6 +233,7 @@ fn main() -> ExitCode {
         Command::State(command) => return state::run(&command),
         Command::Bench(command) => return greenroom_workloads::cli::run(*command),
     };
+    output::finish();
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(message) => {

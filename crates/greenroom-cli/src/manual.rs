@@ -7,6 +7,8 @@ use std::path::PathBuf;
 use clap::{Arg, ArgGroup, Args, Command};
 use clap_complete::Shell;
 
+use crate::output::unwritten;
+
 /// For which shell.
 #[derive(Args)]
 pub(crate) struct CompletionsCommand {
@@ -29,7 +31,7 @@ pub(crate) struct ManualCommand {
 pub(crate) fn complete(command: &CompletionsCommand, mut program: Command) -> Result<(), String> {
     let mut script = Vec::new();
     clap_complete::generate(command.shell, &mut program, "greenroom", &mut script);
-    io::stdout().lock().write_all(&script).map_err(|error| format!("cannot write: {error}"))
+    io::stdout().lock().write_all(&script).and_then(|()| io::stdout().flush()).map_err(|error| unwritten(&error))
 }
 
 /// Writes one page for the program, and one for each of its commands; or one for all.

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use serde_json::Value;
+use unicode_width::UnicodeWidthStr;
 
 use crate::door::{Door, NodeAddress};
 
@@ -203,13 +204,17 @@ pub(crate) fn plain(said: &Value) -> String {
     text(said).escape_debug().to_string().replace("\\\"", "\"").replace("\\'", "'")
 }
 
+/// Returns `text` with spaces behind it, so that it takes `width` columns of a terminal: some characters take two, some none.
+pub(crate) fn padded(text: &str, width: usize) -> String {
+    format!("{text}{}", " ".repeat(width.saturating_sub(text.width())))
+}
+
 /// The rows below each other.
 pub(crate) fn columns<const N: usize>(rows: &[[String; N]]) -> String {
-    let widths: [usize; N] =
-        std::array::from_fn(|at| rows.iter().map(|row| row[at].chars().count()).max().unwrap_or_default());
+    let widths: [usize; N] = std::array::from_fn(|at| rows.iter().map(|row| row[at].width()).max().unwrap_or_default());
     let mut text = String::new();
     for row in rows {
-        let line: Vec<String> = row.iter().zip(widths).map(|(cell, width)| format!("{cell:width$}")).collect();
+        let line: Vec<String> = row.iter().zip(widths).map(|(cell, width)| padded(cell, width)).collect();
         text.push_str(line.join("  ").trim_end());
         text.push('\n');
     }
@@ -226,6 +231,14 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn columns_stand_below_each_other_whatever_characters_are_in_them() {
+        let row = |key: &str| [key.to_owned(), "|".to_owned()];
+        let shown = columns(&[row("日本語"), row("abcdef"), row("e\u{301}e\u{301}")]);
+        let places: Vec<usize> = shown.lines().map(|line| line.split('|').next().unwrap_or_default().width()).collect();
+        assert_eq!(places, [8, 8, 8], "{shown}");
+    }
 
     fn member(name: &str, version: u64) -> Value {
         let interfaces =

@@ -1,7 +1,7 @@
 //! `greenroom token`: a new bearer token, and what a node's file keeps of it.
 
 use std::fs::OpenOptions;
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
 
@@ -38,7 +38,9 @@ pub(crate) fn run(command: &TokenCommand) -> Result<(), String> {
         }
         None => eprint!("for the node's file of tokens (--tokens FILE):\n\n{entry}\n"),
     }
-    eprintln!("the token, shown this once:");
+    if std::io::stdout().is_terminal() {
+        eprintln!("the token, shown this once:");
+    }
     println!("{}", token.expose());
     Ok(())
 }

@@ -5,12 +5,13 @@ use std::io::Write;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde_json::Value;
+use unicode_width::UnicodeWidthStr;
 
 use super::{Of, TIMEOUT, tell_silent};
 use crate::door::Door;
 use crate::events::clock;
 use crate::nodes::ask;
-use crate::status::{columns, text};
+use crate::status::{columns, padded, text};
 
 /// Prints what the nodes' optimisers have moved last.
 pub(super) fn list(of: &Of) -> Result<(), String> {
@@ -45,8 +46,8 @@ pub(super) fn follow(of: &Of) -> Result<(), String> {
         rows.extend(in_order(news, limit, now()));
         for row in rows.drain(..) {
             let fields = row.iter().zip(&mut widths).map(|(field, width)| {
-                *width = (*width).max(field.chars().count());
-                format!("{field:width$}")
+                *width = (*width).max(field.width());
+                padded(field, *width)
             });
             let line = fields.collect::<Vec<_>>().join("  ");
             if writeln!(out, "{}", line.trim_end()).is_err() {

@@ -152,7 +152,7 @@ impl From<StoreError> for Failure {
 fn unwritten(error: io::Error) -> Failure {
     match error.kind() {
         io::ErrorKind::BrokenPipe => Failure::Unheard,
-        _ => Failure::Other(format!("the output cannot be written: {error}")),
+        _ => Failure::Other(crate::output::unwritten(&error)),
     }
 }
 
