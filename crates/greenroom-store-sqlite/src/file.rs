@@ -81,3 +81,20 @@ fn identity(path: &Path) -> Option<Identity> {
 fn identity(_path: &Path) -> Option<Identity> {
     None
 }
+/// Returns options that open a file, and make it for its user alone.
+#[cfg(unix)]
+pub(crate) fn private() -> OpenOptions {
+    use std::os::unix::fs::OpenOptionsExt;
+    let mut options = OpenOptions::new();
+    options.mode(0o600);
+    options
+}
+
+#[cfg(not(unix))]
+pub(crate) fn private() -> OpenOptions {
+    OpenOptions::new()
+}
+
+/// Tells files apart that this process makes at once.
+static NEXT: AtomicU64 = AtomicU64::new(0);
+

@@ -20,6 +20,7 @@ use crate::{Durability, Options, read::Reader};
 pub(crate) fn open(path: &Path, options: &Options) -> Result<(File, Writer)> {
     let mut file = File::new(path);
     file.check_openable()?;
+    file.make_private().map_err(|error| unmade(&file, &error))?;
     let deadline = Instant::now() + options.open_timeout;
     let fault = |error: &rusqlite::Error| fault::without_effect(&file, error);
     let mut connection = loop {
@@ -39,6 +40,19 @@ pub(crate) fn open(path: &Path, options: &Options) -> Result<(File, Writer)> {
 
 /// Opens the connection for reads to a file that [`open`] has opened.
 pub(crate) fn connect_reader(file: &File) -> Result<Reader> {
+fn unmade(file: &File, error: &io::Error) -> StoreError {
+    match error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+            StoreError::Full { store: file.name(), reason: error.to_string() }
+        }
+        // The folder is there.
+        io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
+            file.denied(&error.to_string())
+        }
+        _ => StoreError::Unavailable { store: file.name(), reason: format!("the file cannot be made: {error}") },
+    }
+}
+
     let connected = connect(file.path()).and_then(|connection| {
         connection.pragma_update(None, "query_only", true)?;
         Ok(connection)

@@ -8,6 +8,8 @@ use std::fs::{File, OpenOptions};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use crate::file::private;
+
 /// The door through which one process at a time waits for the write lock. The kernel opens it if that process dies.
 pub(crate) struct Turnstile {
     file: Option<File>,
@@ -18,7 +20,7 @@ impl Turnstile {
     pub(crate) fn beside(path: &Path) -> Self {
         let mut name = path.as_os_str().to_owned();
         name.push("-turn");
-        Self { file: OpenOptions::new().create(true).truncate(false).write(true).open(name).ok() }
+        Self { file: private().create(true).truncate(false).write(true).open(name).ok() }
     }
 
     /// Starts to wait for a turn.

@@ -99,3 +99,26 @@ async fn a_value_over_the_limit_is_refused_with_both_sizes() {
     let error = store.create("key", vec![0; VALUE_BYTES_MAX + 1].into(), BY).await.unwrap_err();
     assert!(error.to_string().contains("67108865 bytes") && error.to_string().contains("at most 67108864"), "{error}");
 }
+
+#[cfg(unix)]
+#[tokio::test]
+async fn the_files_are_their_users_alone_unless_they_were_there() {
+    use std::os::unix::fs::PermissionsExt;
+    let (directory, path) = fresh();
+    let mode = |name: &str| {
+        let found = std::fs::metadata(directory.path().join(name)).unwrap_or_else(|error| panic!("{name}: {error}"));
+        found.permissions().mode() & 0o777
+    };
+    let store = SqliteStore::open(&path).unwrap();
+    store.create("key", "x".into(), BY).await.unwrap();
+    for name in ["store.db", "store.db-wal", "store.db-shm", "store.db-turn"] {
+        assert_eq!(mode(name), 0o600, "{name}");
+    }
+    drop(store);
+    let names: Vec<_> = std::fs::read_dir(directory.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert!(!names.iter().any(|name| name.to_string_lossy().contains("-new-")), "{names:?}");
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o640)).unwrap();
+    let store = SqliteStore::open(&path).unwrap();
+    store.create("other", "x".into(), BY).await.unwrap();
+    assert_eq!((mode("store.db"), mode("store.db-wal")), (0o640, 0o640));
+}

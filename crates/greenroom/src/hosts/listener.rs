@@ -7,7 +7,8 @@ use std::time::Duration;
 use greenroom_world::Stage;
 
 use super::greeting::{Peer, attend};
-use super::socket::{self, Bound, Process, UnixLane};
+use super::settings::HostsConfig;
+use super::socket::{self, Bound, Process, SocketUsers, UnixLane};
 use crate::here::Here;
 use crate::node::error::Error;
 
@@ -15,13 +16,15 @@ use crate::node::error::Error;
 ///
 /// # Errors
 /// [`Error::Listen`]: one that is named cannot be had. Of one that is not, the log says so.
-pub(super) fn bind(listen: &str, name: &str) -> Result<Option<Bound>, Error> {
+pub(super) fn bind(config: &HostsConfig, name: &str) -> Result<Option<Bound>, Error> {
+    let listen = &*config.listen;
+    let users = if config.uids.is_empty() { SocketUsers::Own } else { SocketUsers::Others };
     let failed = |error| Error::Listen { what: "hosts", address: listen.to_owned(), error };
     match listen {
         "" | "off" => Ok(None),
         "auto" => {
             let path = socket::path_of(name);
-            match socket::bind(&path) {
+            match socket::bind(&path, users) {
                 Ok(bound) => Ok(Some(bound)),
                 Err(error) => {
                     tracing::warn!(path = %path.display(), %error, "hosts cannot come in; name a socket by `hosts.listen`");
@@ -30,7 +33,7 @@ pub(super) fn bind(listen: &str, name: &str) -> Result<Option<Bound>, Error> {
             }
         }
         listen => match listen.strip_prefix("unix:") {
-            Some(path) => socket::bind(Path::new(path)).map(Some).map_err(failed),
+            Some(path) => socket::bind(Path::new(path), users).map(Some).map_err(failed),
             None => Err(failed(std::io::Error::other("write `auto`, `off` or `unix:PATH`"))),
         },
     }

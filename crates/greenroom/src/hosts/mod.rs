@@ -96,7 +96,7 @@ impl Hosts {
     /// # Errors
     /// [`Error::Listen`]: it cannot be had.
     pub(crate) fn bind(config: &Config, name: &str) -> Result<Self, Error> {
-        let bound = listener::bind(&config.hosts.listen, name)?;
+        let bound = listener::bind(&config.hosts, name)?;
         let settings = Settings {
             lease: config.hosts.lease(),
             grace: config.hosts.grace,

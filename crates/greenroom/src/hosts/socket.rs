@@ -42,13 +42,29 @@ pub(super) fn path_of(name: &str) -> PathBuf {
     folder.join(format!("{}.sock", name.replace('/', "_")))
 }
 
-/// Takes a socket that only this user reads and writes.
+/// Users that may connect to a socket.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum SocketUsers {
+    Own,
+    /// Others too: the system lets everybody connect, and the node asks it who has.
+    Others,
+}
+
+/// Takes a socket for `users`.
 ///
 /// # Errors
 /// Why it cannot be had: somebody listens there, or the folder is another user's.
-pub(super) fn bind(path: &Path) -> io::Result<Bound> {
+pub(super) fn bind(path: &Path, users: SocketUsers) -> io::Result<Bound> {
+    let (folder_mode, mode) = match users {
+        SocketUsers::Own => (0o700, 0o600),
+        SocketUsers::Others => (0o711, 0o666),
+    };
     if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
-        own(folder)?;
+        own(folder, folder_mode)?;
+        if users == SocketUsers::Others && fs::metadata(folder)?.mode() & 0o001 == 0 {
+            let folder = folder.display();
+            tracing::warn!(%folder, "the users in `hosts.uids` cannot reach the socket in this folder; run `chmod o+x` on it");
+        }
     }
     if path.exists() {
         if Probe::connect(path).is_ok() {
@@ -61,16 +77,19 @@ pub(super) fn bind(path: &Path) -> io::Result<Bound> {
         fs::remove_file(path)?;
     }
     let listener = UnixListener::bind(path)?;
-    fs::set_permissions(path, fs::Permissions::from_mode(0o600))?;
+    fs::set_permissions(path, fs::Permissions::from_mode(mode))?;
     Ok(Bound { listener, path: path.to_owned() })
 }
 
-/// Makes a folder for this user alone, unless it is there: then it must be nobody else's.
-fn own(folder: &Path) -> io::Result<()> {
-    match fs::DirBuilder::new().recursive(true).mode(0o700).create(folder) {
-        Ok(()) => {}
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-        Err(error) => return Err(error),
+/// Makes a folder in which this user alone writes, unless it is there: then it must be nobody else's, and keeps its mode.
+fn own(folder: &Path, mode: u32) -> io::Result<()> {
+    if !folder.exists() {
+        match fs::DirBuilder::new().recursive(true).mode(mode).create(folder) {
+            // Whatever the process masks.
+            Ok(()) => fs::set_permissions(folder, fs::Permissions::from_mode(mode))?,
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(error),
+        }
     }
     let found = fs::symlink_metadata(folder)?;
     // SAFETY: it has no preconditions and cannot fail.

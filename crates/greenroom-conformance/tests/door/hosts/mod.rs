@@ -11,6 +11,7 @@ mod puppet;
 mod reliable;
 mod rules;
 mod streams;
+mod users;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -193,7 +194,6 @@ async fn no_call_fails_while_a_newer_version_takes_over_and_the_older_drains() {
 }
 
 #[tokio::test]
-#[tokio::test]
 async fn an_actor_whose_newer_version_has_gone_is_told_apart_from_one_without_any_host() {
     let folder = tempfile::tempdir().expect("a folder");
     let (node, door, path) = opened(&folder).await;
@@ -218,6 +218,7 @@ async fn an_actor_whose_newer_version_has_gone_is_told_apart_from_one_without_an
     node.stop().await;
 }
 
+#[tokio::test]
 async fn what_is_no_host_or_no_offer_is_refused_by_name_and_the_node_serves_on() {
     let folder = tempfile::tempdir().expect("a folder");
     let (node, door, path) = opened(&folder).await;
