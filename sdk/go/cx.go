@@ -305,8 +305,10 @@ type target struct {
 
 // check refuses what cannot be written as a call: the node would end the lane, with all that runs on it.
 func (to target) check(method string) error {
-	if len(to.key) == 0 || len(to.key) > keyMax || !utf8.ValidString(to.key) {
-		return refused("InvalidKey", map[string]any{"message": "a key has 1 to 1,024 bytes of UTF-8"})
+	// So long are keys where stores escape them; the node counts in the same way.
+	stored := len(to.key) + 2*(strings.Count(to.key, "/")+strings.Count(to.key, "%"))
+	if stored == 0 || stored > keyMax || !utf8.ValidString(to.key) || to.key == "." || to.key == ".." {
+		return refused("InvalidKey", map[string]any{"message": "a key has 1 to 400 bytes of UTF-8, where each / and % counts as three, and is neither . nor .."})
 	}
 	for _, name := range []string{to.kind, method} {
 		if len(name) == 0 || len(name) > nameMax || !utf8.ValidString(name) {
@@ -316,7 +318,7 @@ func (to target) check(method string) error {
 	return nil
 }
 
-const keyMax, nameMax = 1024, 128
+const keyMax, nameMax = 400, 128
 
 // Of is the actor of kind T and a key.
 func Of[T any](_ Caller, key string, said ...Option) Ref[T] {

@@ -16,9 +16,11 @@ func TestNamesThatCannotBeAreRefusedAndTheLaneGoesOn(t *testing.T) {
 	next(t, p.joined)
 	c := h.From(t.Context())
 	for _, each := range []struct{ kind, key, method, says string }{
-		{"tally", "", "add", "a key has 1 to 1,024 bytes of UTF-8"},
-		{"tally", "\xff", "add", "a key has 1 to 1,024 bytes of UTF-8"},
-		{"tally", strings.Repeat("k", 1025), "add", "a key has 1 to 1,024 bytes of UTF-8"},
+		{"tally", "", "add", "a key has 1 to 400 bytes of UTF-8"},
+		{"tally", "\xff", "add", "a key has 1 to 400 bytes of UTF-8"},
+		{"tally", strings.Repeat("k", 401), "add", "a key has 1 to 400 bytes of UTF-8"},
+		{"tally", strings.Repeat("/", 134), "add", "a key has 1 to 400 bytes of UTF-8"},
+		{"tally", "..", "add", "neither . nor .."},
 		{"", "t", "add", "is no name of a kind or a method"},
 		{strings.Repeat("k", 129), "t", "add", "is no name of a kind or a method"},
 		{"tally", "t", "\xff", `"\xff" is no name of a kind or a method`},

@@ -38,7 +38,7 @@ pub(crate) fn look(door: &Door, kind: &str, key: &str) -> Result<(Value, Vec<Str
         }
         let told = member["http"].as_str().map(|http| door.at(http).and_then(|other| ask(&other)));
         match told {
-            Some(Ok(told)) if is_found(&told) => answer = told,
+            Some(Ok(told)) if is_found(&told) || told["cluster"].is_string() => answer = told,
             Some(Ok(_)) => {}
             Some(Err(error)) => silent.push(format!("{}: {error}", text(&member["name"]))),
             None => silent.push(format!("{}: it has no HTTP door", text(&member["name"]))),
@@ -57,6 +57,13 @@ pub(crate) fn run(command: &InspectCommand) -> Result<(), String> {
             "{} is on thread {shard} of node {node}, which does not answer: a turn keeps it, without an await",
             command.actor
         ));
+    }
+    if let Some(cluster) = answer["cluster"].as_str().filter(|_| !is_found(&answer)) {
+        match command.json {
+            true => println!("{answer}"),
+            false => println!("{} is in cluster {cluster:?}; ask a node of that cluster", command.actor),
+        }
+        return Ok(());
     }
     if !is_found(&answer) {
         silent.iter().for_each(|node| eprintln!("not asked: {node}"));

@@ -1,6 +1,7 @@
 //! Names that a person may have meant.
 
-/// The candidates closest to `wanted`, best first, at most three: those within a third of its length in edits.
+/// The candidates closest to `wanted`, best first, at most three: those within a third of its length in edits. `wanted` itself is
+/// none: whoever asks for it means it.
 ///
 /// ```
 /// use greenroom_protocols::names::near_names;
@@ -11,7 +12,7 @@ pub fn near_names<'a>(wanted: &str, candidates: impl IntoIterator<Item = &'a str
     let mut near: Vec<(usize, &str)> = candidates
         .into_iter()
         .map(|name| (edit_distance(wanted, name), name))
-        .filter(|(edits, _)| *edits <= edits_max)
+        .filter(|(edits, _)| (1..=edits_max).contains(edits))
         .collect();
     near.sort_unstable();
     near.dedup();
@@ -49,6 +50,11 @@ mod tests {
     #[test]
     fn one_missing_letter_is_near() {
         assert_eq!(near_names("chat_rom", ["chat_room", "account", "chat_roof"]), ["chat_room", "chat_roof"]);
+    }
+
+    #[test]
+    fn what_is_wanted_is_not_near_to_itself() {
+        assert_eq!(near_names("take", ["take", "make"]), ["make"]);
     }
 
     #[test]

@@ -46,8 +46,9 @@ export abstract class Referrer {
   ref<S extends object, M, R>(kind: Kind<S, M, R>, key: string, options?: CallOptions): Ref<M, R>;
   ref(kind: string, key: string, options?: CallOptions): AnyRef;
   ref(kind: AnyKind | string, key: string, options: CallOptions = {}): unknown {
-    const size = typeof key === "string" && key.isWellFormed() ? Buffer.byteLength(key) : 0;
-    if (size === 0 || size > 1024) throw new Refused("InvalidKey", { message: `a key is a text of 1 to 1,024 bytes of UTF-8, which ${inspect(key, { maxStringLength: 40 })} is not` });
+    // So long are keys where stores escape them; the node counts in the same way.
+    const size = typeof key === "string" && key.isWellFormed() ? Buffer.byteLength(key.replaceAll(/[/%]/g, "xxx")) : 0;
+    if (size === 0 || size > KEY_BYTES_MAX || key === "." || key === "..") throw new Refused("InvalidKey", { message: `a key is ${KEY_RULE}, which ${inspect(key, { maxStringLength: 40 })} is not` });
     const target = new Target(this, kind, key, options);
     const $send = methods((name) => (args: unknown) => target.send(name, args));
     return methods((name) => (name === "$send" ? $send : target.method(name)), $send);
@@ -233,3 +234,5 @@ function streamOf(value: unknown): string | undefined {
   return typeof name === "string" ? name : undefined;
 }
 
+const KEY_BYTES_MAX = 400;
+const KEY_RULE = "a text of 1 to 400 bytes of UTF-8, where each / and % counts as three, and neither . nor ..";

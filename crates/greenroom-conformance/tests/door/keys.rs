@@ -92,7 +92,20 @@ async fn parked(door: &str) -> Vec<Value> {
 async fn a_key_that_names_no_actor_is_400_wherever_it_is_given() {
     let (node, door) = node(&Arc::new(MemoryStore::new())).await;
     let (long, slashes) = ("k".repeat(greenroom::KEY_LEN_MAX + 1), "%2F".repeat(200));
-    for key in ["", "%00", "a%00b", "a%0Ab", "%7F", "%C2%85", &long, &"k".repeat(900), &slashes, "@ffffffff.1.1.1"] {
+    for key in [
+        "",
+        "%00",
+        "a%00b",
+        "a%0Ab",
+        "%7F",
+        "%C2%85",
+        "%2E",
+        "%2E%2E",
+        &long,
+        &"k".repeat(900),
+        &slashes,
+        "@ffffffff.1.1.1",
+    ] {
         for path in [format!("/reader/{key}/read"), format!("/-/reliable/actor/reader/{key}")] {
             if key.starts_with('@') && path.starts_with("/-") {
                 continue;

@@ -169,10 +169,16 @@ pub enum Refusal {
         silent: Vec<String>,
     },
     /// The kind is a foreign one, and no host offers it now. Nothing ran: retry, a host may be on its way.
-    #[error("no host offers actor kind {kind:?} now; retry, or start one (it dials a node and offers the kind)")]
+    #[error("{}", no_host(.kind, .had, .there))]
     NoHost {
         /// The kind that was called.
         kind: String,
+        /// The version that the actor has had, if hosts offer others.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        had: u16,
+        /// The newest version that hosts offer.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        there: u16,
     },
     /// The cluster is about to leave the multi-cluster, and activates nothing any more.
     #[error("cluster {cluster:?} is leaving the multi-cluster; call another cluster")]
@@ -340,6 +346,22 @@ pub(crate) const IDEMPOTENCY_KEY: &str = "Idempotency-Key";
 /// What of a call does not fit, by the field that is wrong: what an idempotency key's refusal says is no word on the arguments.
 fn what_does_not_fit(field: &str) -> &'static str {
     if matches!(field, IDEMPOTENCY_KEY | "idempotency_key") { "" } else { "the arguments do not fit the method: " }
+}
+
+fn is_zero(number: &u16) -> bool {
+    *number == 0
+}
+
+fn no_host(kind: &str, had: &u16, there: &u16) -> String {
+    match there {
+        0 => {
+            format!("no host offers actor kind {kind:?} now; retry, or start one (it dials a node and offers the kind)")
+        }
+        _ => format!(
+            "the actor has had version {had} of actor kind {kind:?}, which no host offers any more: hosts offer version {there}; retry, it \
+             begins anew with that, or start a host of version {had}"
+        ),
+    }
 }
 
 pub(super) fn did_you_mean(near: &[String]) -> String {

@@ -14,7 +14,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use super::error::Refusal;
 
 /// The name of an actor within its kind: a string of 1 to [`KEY_LEN_MAX`] bytes without control characters, of which each
-/// `/` and `%` counts as three. What is called by another key is [refused](Refusal::InvalidKey). Clones share it.
+/// `/` and `%` counts as three, other than `.` and `..`. What is called by another key is [refused](Refusal::InvalidKey). Clones share it.
 ///
 /// Integers are spelled in decimal and UUIDs in lower-case hyphenated form, so that every caller names the same actor.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -361,6 +361,11 @@ fn mix(hash: u64, word: u64) -> u64 {
 /// # Errors
 /// [`Refusal::InvalidKey`]: what is wrong with it, and what helps.
 pub(crate) fn check(key: &str) -> Result<(), Refusal> {
+    if matches!(key, "." | "..") {
+        let message =
+            format!("{key:?} is a step of a path, which clients and proxies take out of URLs; use another key");
+        return Err(Refusal::InvalidKey { message });
+    }
     check_within(key, KEY_LEN_MAX).map_err(|message| Refusal::InvalidKey { message })
 }
 

@@ -17,6 +17,7 @@ pub(super) async fn inspect(door: &Door, kind: &str, key: &str) -> Result<Value,
         Inspected::Here(found) => serde_json::to_value(*found).unwrap_or_default(),
         Inspected::Stuck { shard } => json!({ "actor": actor, "node": node.name(), "stuck_shard": shard }),
         Inspected::There(other) => json!({ "actor": actor, "state": "elsewhere", "ask": other }),
+        Inspected::InCluster(cluster) => json!({ "actor": actor, "state": "in another cluster", "cluster": cluster }),
         Inspected::NotActive => json!({ "actor": actor, "state": "not active" }),
         Inspected::Unknown => json!({ "actor": actor, "state": "unknown" }),
     })

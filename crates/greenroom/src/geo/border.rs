@@ -209,6 +209,11 @@ impl Directory {
         all
     }
 
+    /// Returns the cluster that owns the actor, if this node decides where it is and believes that another cluster does.
+    pub(crate) fn owner_elsewhere(&self, key: &Entry) -> Option<ClusterId> {
+        self.range(key.hash()).beyond.get::<GeoRange>()?.owner_elsewhere(key)
+    }
+
     /// Counts the actors of this node's ranges by where they stand.
     pub(crate) fn count_abroad(&self, counts: &mut Standings) {
         for range in self.every() {

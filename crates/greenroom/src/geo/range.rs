@@ -75,6 +75,14 @@ impl GeoRange {
         self.held.get(key).is_some_and(|held| matches!(held.machine.state(), State::Owned(_)))
     }
 
+    /// Returns the cluster that owns the actor, if this one believes that another does.
+    pub(crate) fn owner_elsewhere(&self, key: &Entry) -> Option<gsi::ClusterId> {
+        match self.held.get(key)?.machine.state() {
+            State::Cached(owner) => Some(owner.cluster),
+            _ => None,
+        }
+    }
+
     /// Makes a machine for `key` if there is none.
     fn meet(
         &mut self,

@@ -378,7 +378,7 @@ impl Here {
 
     pub(crate) fn unknown_kind(&self, kind: &str) -> Refusal {
         if self.parts().any(|part| part.miss(kind)) {
-            return Refusal::NoHost { kind: kind.to_owned() };
+            return Refusal::NoHost { kind: kind.to_owned(), had: 0, there: 0 };
         }
         Refusal::UnknownKind { kind: kind.to_owned(), near: self.view().near_kinds(kind) }
     }

@@ -49,6 +49,8 @@ pub(super) struct Place {
     pub(super) sits: Sits,
     /// Whether a host has made it, also if it has lost that seat since.
     pub(super) was_made: bool,
+    /// The newest version of its kind that a host was to make it of.
+    version: u16,
     /// What is stored of it, while it is to be made or a turn of its waits to be sent.
     pub(super) given: Option<Given>,
     /// What it has brought from its last seat, here or at another node.
@@ -93,6 +95,7 @@ impl Place {
             epoch: sitter.epoch,
             sits: Sits::Nowhere,
             was_made: false,
+            version: 0,
             given: Some(given),
             carried: sitter.carried.cloned(),
             packing: Packing::Stays,
@@ -300,6 +303,9 @@ impl State {
 
     fn activate(&mut self, session: SessionId, seat: Seat, activation: Activation, offer: u32) -> Option<LaneEvent> {
         let (place, lane) = (self.places.get_mut(&activation)?, self.lanes.get_mut(&session.0)?);
+        let version =
+            lane.session.offers.get(offer as usize).and_then(|taken| taken.get()).map(|taken| taken.offer.version);
+        place.version = place.version.max(version.unwrap_or_default());
         let none = Given::default();
         // It is kept: the next host is given the same, if this one is lost before it has made the actor.
         let given = place.given.as_ref().unwrap_or(&none);
@@ -401,10 +407,15 @@ impl State {
     }
 
     fn no_seat(&self, activation: Activation, is_full: bool) -> Refusal {
-        let kind = self.places.get(&activation).map(|place| place.id.kind);
+        let place = self.places.get(&activation);
+        let kind = place.map(|place| place.id.kind);
         let name = kind.map_or("", |kind| kind.name());
         if !is_full {
-            return Refusal::NoHost { kind: name.to_owned() };
+            let offered = self.lanes.values().filter_map(|lane| Some(lane.session.offer(kind?)?.1.offer.version)).max();
+            let (had, there) = (place.map_or(0, |place| place.version), offered.unwrap_or_default());
+            // Another version may be too old or too new for it; of the same one a host has just come.
+            let (had, there) = if had > there { (had, there) } else { (0, 0) };
+            return Refusal::NoHost { kind: name.to_owned(), had, there };
         }
         let hosts = self.lanes.values().filter(|lane| kind.is_some_and(|kind| lane.session.offer(kind).is_some()));
         let bound = hosts.map(|lane| u64::from(lane.session.bounds().seats_max)).sum();

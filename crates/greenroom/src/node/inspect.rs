@@ -26,6 +26,8 @@ pub enum Inspected {
     There(String),
     /// This node decides where it is, and it is not active.
     NotActive,
+    /// This node decides where it is, and the cluster of this name has it.
+    InCluster(String),
     /// It is here, and its thread does not answer within a second: a turn keeps it, without an await.
     Stuck {
         /// The thread.
@@ -61,14 +63,25 @@ pub(crate) async fn inspect(node: &Here, id: ActorId) -> Inspected {
         };
     }
     let Some(directory) = node.directory() else { return Inspected::Unknown };
-    match directory.whereabouts(node.world().now(), &Entry::new(id.clone())) {
+    let entry = Entry::new(id.clone());
+    match directory.whereabouts(node.world().now(), &entry) {
         Whereabouts::Here { shard, slot: Some(slot), epoch } => ask(node, shard, slot, epoch.0, id).await,
         // Its shard has not made it yet, or it is on the move.
         Whereabouts::Here { slot: None, .. } => Inspected::Unknown,
         Whereabouts::There(other) => named(node, other),
-        Whereabouts::NotActive => Inspected::NotActive,
+        Whereabouts::NotActive => match owner_elsewhere(node, &entry) {
+            Some(cluster) => Inspected::InCluster(cluster),
+            None => Inspected::NotActive,
+        },
         Whereabouts::Unknown => Inspected::Unknown,
     }
+}
+
+/// Returns the name of the other cluster that has the actor, as far as this node's ranges know.
+fn owner_elsewhere(node: &Here, entry: &Entry) -> Option<String> {
+    let owner = node.directory()?.owner_elsewhere(entry)?;
+    let clusters = node.geo()?.clusters();
+    clusters.name(owner).map(str::to_owned)
 }
 
 fn named(node: &Here, other: greenroom_protocols::node::NodeId) -> Inspected {

@@ -69,6 +69,10 @@ class Ref:
         return f"<{self._target.name}/{self._target.key}>"
 
 
+KEY_BYTES_MAX = 400
+KEY_RULE = "a text of 1 to 400 bytes of UTF-8, where each / and % counts as three, and neither . nor .."
+
+
 class Target:
     """What a reference is to, and how it is called."""
 
@@ -76,8 +80,10 @@ class Target:
 
     def __init__(self, caller: Caller, kind: type[Actor] | str, key: str, by: float | None, carried: bytes) -> None:
         sized = key.encode() if frames.is_text(key) else b""
-        if not 0 < len(sized) <= 1024:
-            raise Refused("InvalidKey", {"message": f"a key is a text of 1 to 1,024 bytes of UTF-8, which {reprlib.repr(key)} is not"})
+        # So long are keys where stores escape them; the node counts in the same way.
+        stored = len(sized) + 2 * (sized.count(b"/") + sized.count(b"%"))
+        if not 0 < stored <= KEY_BYTES_MAX or key in (".", ".."):
+            raise Refused("InvalidKey", {"message": f"a key is {KEY_RULE}, which {reprlib.repr(key)} is not"})
         self.caller = caller
         self.kind: Kind | None = None if isinstance(kind, str) else kind_of(kind)
         self.name = frames.name(kind, "kind") if isinstance(kind, str) else kind_of(kind).name
