@@ -1,6 +1,7 @@
 //! How much was committed, and what it cost the device.
 
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 /// What a store has done since it was opened, by this process alone.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -28,13 +29,16 @@ pub(crate) struct Counters {
     transactions: AtomicU64,
     checkpoints: AtomicU64,
     syncs_each: bool,
+    opened: Instant,
+    /// Milliseconds from then to when the whole log was last in the file.
+    copied_at: AtomicU64,
 }
 
 impl Counters {
     /// `syncs_each`: whether each transaction is synced.
     pub(crate) fn new(syncs_each: bool) -> Self {
-        let (commits, transactions, checkpoints) = Default::default();
-        Self { commits, transactions, checkpoints, syncs_each }
+        let (commits, transactions, checkpoints, copied_at) = Default::default();
+        Self { commits, transactions, checkpoints, syncs_each, opened: Instant::now(), copied_at }
     }
 
     /// A transaction was committed in which as many requests have changed something.
@@ -46,6 +50,16 @@ impl Counters {
     /// The log's pages were copied into the file.
     pub(crate) fn checkpointed(&self) {
         self.checkpoints.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// All of the log's pages are in the file.
+    pub(crate) fn copied_whole(&self) {
+        self.copied_at.store(self.opened.elapsed().as_millis() as u64, Ordering::Relaxed);
+    }
+
+    /// Returns the time since then, or since the file was opened.
+    pub(crate) fn since_checkpoint(&self) -> Duration {
+        self.opened.elapsed().saturating_sub(Duration::from_millis(self.copied_at.load(Ordering::Relaxed)))
     }
 
     pub(crate) fn stats(&self) -> Stats {

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use greenroom_store::{Result, StoreError};
+use greenroom_store::{DiskUsage, Result, StoreError};
 
 /// The file that a store was opened on. It is known by device and inode too: SQLite would go on with a file that was
 /// removed, while newcomers would make and use another one under the same name, and there would be two tables.
@@ -67,6 +67,40 @@ impl File {
 
     pub(crate) fn denied(&self, what: &str) -> StoreError {
         let reason = format!("{what}; let this user read and write the file and its directory (for -wal and -shm)");
+    /// Returns the room that the file and its log take on their disk, if the system tells.
+    pub(crate) fn disk_usage(&self) -> Option<DiskUsage> {
+        let mut log = self.path.as_os_str().to_owned();
+        log.push("-wal");
+        let disk = rustix::fs::statvfs(self.path.parent()?).ok()?;
+        let mut usage = DiskUsage::new(self.name());
+        usage.bytes = std::fs::metadata(&self.path).ok()?.len();
+        usage.log_bytes = std::fs::metadata(log).map_or(0, |found| found.len());
+        usage.free_bytes = disk.f_bavail.saturating_mul(disk.f_frsize);
+        Some(usage)
+    }
+
+    /// Makes the file for its user alone, if nothing is there: what actors have stored is nobody else's. SQLite gives its files beside
+    /// it the same mode. A file that is there keeps its own.
+    ///
+    /// It gets its name only after it is closed, so that no lock on it is dropped by that.
+    pub(crate) fn make_private(&self) -> std::io::Result<()> {
+        if self.path.exists() {
+            return Ok(());
+        }
+        let mut name = self.path.as_os_str().to_owned();
+        name.push(format!("-new-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed)));
+        drop(private().create_new(true).write(true).open(&name)?);
+        let named = std::fs::hard_link(&name, &self.path);
+        std::fs::remove_file(&name)?;
+        match named {
+            // This file system has no links.
+            Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => {
+                private().create_new(true).write(true).open(&self.path).map(drop)
+            }
+            _ => Ok(()),
+        }
+    }
+
         StoreError::Denied { store: self.name(), reason }
     }
 }

@@ -32,7 +32,7 @@ use bytes::Bytes;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use greenroom_store::journal::{Limits, Write};
-use greenroom_store::{Commit, Committed, Entry, Journal, Page, Result, Store, Version, Versioned, key};
+use greenroom_store::{Commit, Committed, DiskUsage, Entry, Journal, Page, Result, Store, Version, Versioned, key};
 
 pub use counters::Stats;
 
@@ -159,6 +159,12 @@ impl SqliteStore {
 }
 
 impl Store for SqliteStore {
+    fn disk_usage(&self) -> Option<DiskUsage> {
+        let mut usage = self.lanes.writes.file().disk_usage()?;
+        usage.since_checkpoint = self.lanes.counters.since_checkpoint();
+        Some(usage)
+    }
+
     fn read<'a>(&'a self, key: &'a str, timeout: Duration) -> BoxFuture<'a, Result<Option<Versioned>>> {
         async move {
             key::check(key)?;

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use greenroom_store::{Result, StoreError};
 use rusqlite::hooks::Wal;
 use rusqlite::{Connection, OpenFlags, OptionalExtension, TransactionBehavior};
+use rusqlite::wal::CheckpointMode;
 
 use crate::counters::Counters;
 use crate::fault;
@@ -75,9 +76,11 @@ fn count_checkpoints(connection: &mut Connection, counters: Arc<Counters>) -> ru
     connection.wal_hook(Some(move |log: &mut Wal, pages: c_int| {
         if pages >= CHECKPOINT_PAGES {
             counters.checkpointed();
-            // Without room, say, the pages stay in the log; the transaction is committed all the same, and the next one
-            // tries again.
-            drop(log.checkpoint());
+            // Without room, say, or while somebody reads an old state, pages stay in the log; the transaction is committed all the
+            // same, and the next one tries again.
+            if log.checkpoint_v2(CheckpointMode::PASSIVE).is_ok_and(|(pages, copied)| pages == copied) {
+                counters.copied_whole();
+            }
         }
         Ok(())
     }))

@@ -19,6 +19,7 @@
 //! # }
 //! ```
 
+mod disk;
 mod error;
 pub mod journal;
 pub mod key;
@@ -36,6 +37,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 
+pub use disk::DiskUsage;
 pub use error::{Applied, Found, Result, StoreError};
 pub use journal::{Commit, Committed, Entry, Journal};
 pub use outlet::{Outlet, Output, Undelivered};
@@ -112,4 +114,10 @@ pub trait Store: Debug + Send + Sync + 'static {
         limit: usize,
         timeout: Duration,
     ) -> BoxFuture<'a, Result<Page>>;
+
+    /// Returns the room that the store takes on a disk of this machine; `None` for one that is elsewhere, or in memory. It asks the file
+    /// system, and blocks for that long.
+    fn disk_usage(&self) -> Option<DiskUsage> {
+        None
+    }
 }

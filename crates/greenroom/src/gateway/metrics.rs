@@ -4,8 +4,10 @@ use std::fmt::{Display, Write as _};
 use std::sync::atomic::Ordering;
 
 use greenroom_protocols::node::{Member, NodeId};
+use greenroom_store::DiskUsage;
 
 use super::{Door, methods, status};
+use crate::node::disks::StoreDisks;
 use crate::observe::memory;
 use crate::observe::standing::standing;
 
@@ -44,6 +46,7 @@ pub(super) fn write(door: &Door) -> String {
         page.one("greenroom_table_seconds_since_answer", "gauge", help, since.as_secs_f64());
     }
 
+    stores(&mut page, door);
     let entries = node.directory().map_or(0, |directory| directory.entries());
     page.one("greenroom_directory_entries", "gauge", "Actors in this node's part of the directory.", entries);
 
@@ -115,6 +118,29 @@ pub(super) fn write(door: &Door) -> String {
 }
 
 pub(super) struct Page(String);
+
+/// Adds the stores that are on disks of this machine.
+fn stores(page: &mut Page, door: &Door) {
+    let seen = door.node.find_part::<StoreDisks>().map(StoreDisks::seen).unwrap_or_default();
+    let families: [(&str, &str, fn(&DiskUsage) -> f64); 4] = [
+        ("greenroom_store_bytes", "Bytes of the store's file.", |usage| usage.bytes as f64),
+        ("greenroom_store_log_bytes", "Bytes of the store's write-ahead log.", |usage| usage.log_bytes as f64),
+        (
+            "greenroom_store_seconds_since_checkpoint",
+            "Time since this process last copied the whole log into the file, or opened it.",
+            |usage| usage.since_checkpoint.as_secs_f64(),
+        ),
+        ("greenroom_store_free_bytes", "Bytes that can still be written on the store's disk.", |usage| {
+            usage.free_bytes as f64
+        }),
+    ];
+    for (name, help, value) in families.into_iter().filter(|_| !seen.is_empty()) {
+        page.family(name, "gauge", help);
+        for disk in seen.iter() {
+            page.line(name, &format!("store=\"{}\"", escaped(&disk.store)), value(&disk.usage));
+        }
+    }
+}
 
 impl Page {
     pub(super) fn family(&mut self, name: &str, kind: &str, help: &str) {

@@ -14,6 +14,7 @@ use tokio::sync::mpsc;
 #[cfg(feature = "tls")]
 use super::certificates;
 use super::config::Config;
+use super::disks::StoreDisks;
 use super::drain::Drains;
 use super::error::Error;
 use super::opening::{
@@ -313,9 +314,9 @@ impl Builder {
     /// Why [`start`](Self::start) would refuse it.
     pub fn check(&self) -> Result<&Config> {
         check_all(&self.config, options_of(&self.kinds, &self.spawned_kinds))?;
-        super::opening::warn_of_misspelt(&self.config, self.kinds.keys().copied());
         #[cfg(feature = "http")]
         gateway::check_names(&self.config)?;
+        super::opening::warn_of_misspelt(&self.config, self.kinds.keys().copied());
         Ok(&self.config)
     }
 
@@ -480,6 +481,7 @@ impl Builder {
             versioned.post().connect(Arc::new(States::new(geo.clone(), told, &config.kinds, &kinds)));
         }
         let border = geo.clone().map(|geo| Arc::new(geo) as Arc<dyn Border>);
+        let store_disks = disks(&store.store, &stores, journals.get());
         let parts = Parts::default().with(InCluster::new(placements, orders, border)).with(versioned).with(journals);
         let parts = parts
             .with(Calendar::new(&config.cluster))
@@ -536,6 +538,15 @@ fn options_of<'a>(
     spawned: &'a BTreeMap<&'static str, RegisteredKind>,
 ) -> impl Iterator<Item = (&'a str, &'a Options)> {
     kinds.iter().chain(spawned).map(|(kind, registered)| (*kind, &registered.options))
+}
+
+/// The node's stores, by what they are for.
+fn disks(table: &Arc<dyn Store>, stores: &Stores, journal: Option<&Arc<dyn Journal>>) -> Vec<(String, Arc<dyn Store>)> {
+    let mut all = vec![("table".to_owned(), table.clone())];
+    all.extend(journal.map(|journal| ("journal".to_owned(), journal.clone() as Arc<dyn Store>)));
+    all.extend(stores.find("").map(|store| ("states".to_owned(), store.clone())));
+    all.extend(stores.names().filter_map(|name| Some((name.to_owned(), stores.find(name)?.clone()))));
+    all
 }
 
 fn insert<A: Behaviour>(kinds: &mut Kinds, entry: KindEntry<A>) {

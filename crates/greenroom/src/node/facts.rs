@@ -66,6 +66,8 @@ fn is_news(finding: &Finding) -> bool {
 /// What was read before, to tell by it what is new.
 struct Gathering {
     at: Timestamp,
+    disks: Vec<Disk>,
+    disks_at: Option<Timestamp>,
     busy_nanos: Vec<u64>,
     methods: BTreeMap<(&'static str, &'static str), Counted>,
     ticks_refused: Recent,
@@ -107,6 +109,8 @@ impl Gathering {
     fn new(at: Timestamp) -> Self {
         Self {
             at,
+            disks: Vec::new(),
+            disks_at: None,
             busy_nanos: Vec::new(),
             methods: BTreeMap::new(),
             ticks_refused: Recent::default(),
@@ -139,6 +143,7 @@ impl Gathering {
             unreachable: unreachable(here),
             table_failing: table.failing(),
             shards: self.shards(here, now, passed),
+            disks: self.disks(here, now),
             methods: self.methods(here, passed),
             long_turns: here.gauges().iter().flat_map(|gauges| gauges.long_turns()).collect(),
             parked: here.journal().map_or(0, |_| here.reliable().parked.load(Ordering::Relaxed)),
@@ -342,5 +347,6 @@ fn certificate(_: &Here) -> Option<Certificate> {
 
 /// How often it is looked.
 const EVERY: Duration = Duration::from_secs(1);
+const LOOK_AT_DISKS: Duration = Duration::from_secs(10);
 /// What waits for longer has waited for long; a class of the meters ends there.
 const LONG_WAIT: Duration = Duration::from_micros(1 << 20);

@@ -4,6 +4,7 @@ pub(crate) mod builder;
 #[cfg(feature = "tls")]
 mod certificates;
 pub(crate) mod config;
+pub(crate) mod disks;
 pub(crate) mod drain;
 mod entering;
 pub(crate) mod error;

@@ -17,6 +17,8 @@ pub(crate) struct Facts {
     pub(crate) unreachable: Option<(String, String)>,
     /// Why the table's store does not answer, if so.
     pub(crate) table_failing: Option<String>,
+    /// The node's stores that are on disks of its machine.
+    pub(crate) disks: Vec<Disk>,
     /// The node's threads, in their order.
     pub(crate) shards: Vec<Shard>,
     /// The methods of the program's kinds that were called here.
@@ -53,6 +55,19 @@ pub(crate) struct Facts {
     pub(crate) missed: Vec<(String, f64)>,
     /// Kinds of hosts whose operations were refused in the last minute, about, though nobody awaited the outcome; and the last reason.
     pub(crate) operations_refused: Vec<(String, f64, String)>,
+}
+
+/// The disk of a store.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Disk {
+    /// The store's purpose.
+    pub(crate) store: String,
+    /// Its URL.
+    pub(crate) name: String,
+    pub(crate) bytes: u64,
+    pub(crate) log_bytes: u64,
+    pub(crate) since_checkpoint: Duration,
+    pub(crate) free_bytes: u64,
 }
 
 /// Where a member stands.

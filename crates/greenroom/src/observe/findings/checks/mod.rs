@@ -24,6 +24,8 @@ mod saves_in_conflict;
 mod saves_slow;
 mod settings_differ;
 mod shedding;
+mod store_disk_low;
+mod store_log_grows;
 mod stuck_shard;
 mod table_failing;
 mod versions_mixed;
@@ -56,6 +58,8 @@ pub(super) const CHECKS: &[Check] = &[
     saves_slow::CHECK,
     settings_differ::CHECK,
     shedding::CHECK,
+    store_disk_low::CHECK,
+    store_log_grows::CHECK,
     stuck_shard::CHECK,
     table_failing::CHECK,
     versions_mixed::CHECK,
