@@ -9,6 +9,7 @@ import (
 	"iter"
 	"reflect"
 	"strconv"
+	"strings"
 	"time"
 	"unicode/utf8"
 )
@@ -274,14 +275,14 @@ func (c *Cx) timer(after, every time.Duration, method string, of any) (func(), e
 	if every > 0 {
 		what["every_us"] = max(1, every.Microseconds())
 	}
-	cancel := func() {
 	if !c.seat.kind.options.reliable {
 		if err := c.seat.timers.add(name, after, every > 0); err != nil {
 			return nil, err
 		}
 	}
-		// In the name of the turn that cancels it, which may be a later one.
+	cancel := func() {
 		c.seat.timers.forget(name)
+		// In the name of the turn that cancels it, which may be a later one.
 		now := c
 		if t := c.seat.exclusive.Load(); t != nil {
 			now = &t.cx

@@ -28,7 +28,8 @@ enum What {
         #[arg(long)]
         without_examples: bool,
     },
-    /// Print, as TOML and without passwords, what a node with these flags, this environment and this file runs by
+    /// Print, as TOML and without passwords, the configuration that a node with these flags, this environment and this file has; flags of
+    /// `greenroom node` alone, as --grpc-services, are no part of it
     Print {
         #[command(flatten)]
         flags: Box<NodeFlags>,

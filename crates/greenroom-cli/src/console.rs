@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use clap::Args;
 
+use crate::call::reason;
 use crate::door::NodeAddress;
 
 /// Whose pages.

@@ -113,11 +113,6 @@ impl Door {
         self.read(self.signed(self.agent.get(format!("{}{path}", self.url))).call())
     }
 
-    /// Asks whether a page is there, and not for its bytes.
-    pub(crate) fn status_of(&self, path: &str) -> Result<u16, String> {
-        self.read(self.signed(self.agent.head(format!("{}{path}", self.url))).call()).map(|answer| answer.status)
-    }
-
     /// Asks for a page in JSON.
     pub(crate) fn get_json(&self, path: &str) -> Result<Value, String> {
         let answer = self.get(path)?;

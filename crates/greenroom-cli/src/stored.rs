@@ -2,13 +2,14 @@
 //!
 //! `greenroom state` works on a store itself, beside all nodes.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use clap::{Args, Subcommand};
 use serde_json::Value;
 
 use crate::call::described;
 use crate::door::{Condition, Door, NodeAddress, encoded};
+use crate::inspect;
 use crate::migrate::split;
 use crate::status::{columns, plain, text};
 
@@ -138,13 +139,18 @@ pub(crate) fn run(command: &StoredCommand) -> Result<(), String> {
         }
         Action::Deactivate(Deactivate { actor, node }) => {
             let (kind, key) = split(actor)?;
-            let answer = node.door(TIMEOUT)?.post(&["-", "actors", kind, key, "deactivate"], "")?;
+            let door = node.door(TIMEOUT)?;
+            let (before, _) = inspect::look(&door, kind, key)?;
+            let answer = door.post(&["-", "actors", kind, key, "deactivate"], "")?;
             if answer.status != 202 {
                 return Err(described(answer.status, &answer.body));
             }
             let said: Value = serde_json::from_str(&answer.body).unwrap_or_default();
             match said["was_on"].as_str() {
-                Some(node) => println!("{actor} ends on node {node}"),
+                Some(node) => {
+                    until_ended(&door, (kind, key), &before["epoch"])?;
+                    println!("{actor} has ended on node {node}");
+                }
                 None => println!("{actor} is not active"),
             }
             Ok(())
@@ -152,12 +158,6 @@ pub(crate) fn run(command: &StoredCommand) -> Result<(), String> {
     }
 }
 
-fn changed(door: &Door, path: &str, condition: &Condition<'_>, value: Option<&str>) -> Result<(), String> {
-    let answer = door.change(path, condition, value)?;
-    if answer.status != 200 {
-        return Err(described(answer.status, &answer.body));
-    }
-    let said: Value = serde_json::from_str(&answer.body).unwrap_or_default();
 /// Waits until the activation of this epoch is over; another one may have begun since, by a call.
 fn until_ended(door: &Door, (kind, key): (&str, &str), epoch: &Value) -> Result<(), String> {
     let until = Instant::now() + END_TIMEOUT;
@@ -174,6 +174,13 @@ fn until_ended(door: &Door, (kind, key): (&str, &str), epoch: &Value) -> Result<
     }
 }
 
+fn changed(door: &Door, path: &str, condition: &Condition<'_>, value: Option<&str>) -> Result<(), String> {
+    let answer = door.change(path, condition, value)?;
+    if answer.status != 200 {
+        // The door speaks of its own parameter.
+        return Err(described(answer.status, &answer.body).replace("say `?deactivate=true`", "give `--deactivate`"));
+    }
+    let said: Value = serde_json::from_str(&answer.body).unwrap_or_default();
     println!("{}", said["version"].as_str().unwrap_or("removed"));
     Ok(())
 }
@@ -214,4 +221,7 @@ fn table(said: &Value) -> Vec<[String; 4]> {
 }
 
 /// For the actor to end, too.
+/// Longer than a turn and its hook usually take.
+const END_TIMEOUT: Duration = Duration::from_secs(30);
+const LOOK_AGAIN: Duration = Duration::from_millis(50);
 const TIMEOUT: Duration = Duration::from_secs(15);

@@ -1,7 +1,9 @@
 //! The file's name and identity.
 
+use std::fs::OpenOptions;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use greenroom_store::{DiskUsage, Result, StoreError};
 
@@ -65,8 +67,6 @@ impl File {
         }
     }
 
-    pub(crate) fn denied(&self, what: &str) -> StoreError {
-        let reason = format!("{what}; let this user read and write the file and its directory (for -wal and -shm)");
     /// Returns the room that the file and its log take on their disk, if the system tells.
     pub(crate) fn disk_usage(&self) -> Option<DiskUsage> {
         let mut log = self.path.as_os_str().to_owned();
@@ -101,20 +101,12 @@ impl File {
         }
     }
 
+    pub(crate) fn denied(&self, what: &str) -> StoreError {
+        let reason = format!("{what}; let this user read and write the file and its directory (for -wal and -shm)");
         StoreError::Denied { store: self.name(), reason }
     }
 }
 
-#[cfg(unix)]
-fn identity(path: &Path) -> Option<Identity> {
-    use std::os::unix::fs::MetadataExt;
-    std::fs::metadata(path).ok().map(|found| (found.dev(), found.ino()))
-}
-
-#[cfg(not(unix))]
-fn identity(_path: &Path) -> Option<Identity> {
-    None
-}
 /// Returns options that open a file, and make it for its user alone.
 #[cfg(unix)]
 pub(crate) fn private() -> OpenOptions {
@@ -132,3 +124,13 @@ pub(crate) fn private() -> OpenOptions {
 /// Tells files apart that this process makes at once.
 static NEXT: AtomicU64 = AtomicU64::new(0);
 
+#[cfg(unix)]
+fn identity(path: &Path) -> Option<Identity> {
+    use std::os::unix::fs::MetadataExt;
+    std::fs::metadata(path).ok().map(|found| (found.dev(), found.ino()))
+}
+
+#[cfg(not(unix))]
+fn identity(_path: &Path) -> Option<Identity> {
+    None
+}

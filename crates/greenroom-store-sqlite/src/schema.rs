@@ -1,14 +1,15 @@
 //! The tables, their format, and how connections to them are made.
 
 use std::ffi::c_int;
+use std::io;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use greenroom_store::{Result, StoreError};
 use rusqlite::hooks::Wal;
-use rusqlite::{Connection, OpenFlags, OptionalExtension, TransactionBehavior};
 use rusqlite::wal::CheckpointMode;
+use rusqlite::{Connection, OpenFlags, OptionalExtension, TransactionBehavior};
 
 use crate::counters::Counters;
 use crate::fault;
@@ -39,8 +40,6 @@ pub(crate) fn open(path: &Path, options: &Options) -> Result<(File, Writer)> {
     Ok((file.clone(), Writer { file, connection, turnstile, counters }))
 }
 
-/// Opens the connection for reads to a file that [`open`] has opened.
-pub(crate) fn connect_reader(file: &File) -> Result<Reader> {
 fn unmade(file: &File, error: &io::Error) -> StoreError {
     match error.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
@@ -54,6 +53,8 @@ fn unmade(file: &File, error: &io::Error) -> StoreError {
     }
 }
 
+/// Opens the connection for reads to a file that [`open`] has opened.
+pub(crate) fn connect_reader(file: &File) -> Result<Reader> {
     let connected = connect(file.path()).and_then(|connection| {
         connection.pragma_update(None, "query_only", true)?;
         Ok(connection)

@@ -4,7 +4,7 @@
 //! on an empty file beside the store, is held while one waits for the first and let go once one has it: the others
 //! then take their turn during the commit. It orders, it does not protect: one who waits too long goes without.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::path::Path;
 use std::time::{Duration, Instant};
 

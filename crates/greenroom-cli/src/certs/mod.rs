@@ -164,7 +164,7 @@ fn issue_client(folder: Folder, name: &str, issue: &Issue) -> Result<(), String>
     let issued = authority.issue(Who::Client(name.to_owned()), &[], (-1, i64::from(issue.days)))?;
     let target = place(&folder, Some(name), &authority, "client", &issued, issue)?;
     println!("issued a certificate for client {name:?}, {} days: {}", issue.days, target.shown("client.pem"));
-    println!("its roles are in the node's configuration: [auth.certificates] {name:?} = [\"admin\"]");
+    println!("its roles are in the node's configuration: [auth.certificates] {name:?} = [\"user\"]");
     let curl = ["ca.pem", "client.pem", "client.key"].map(|file| target.shown(file));
     println!("next: curl --cacert {} --cert {} --key {} https://localhost:7070/", curl[0], curl[1], curl[2]);
     Ok(())

@@ -12,17 +12,17 @@ const PROGRAM: &str = env!("CARGO_BIN_EXE_greenroom");
 const PATIENCE: Duration = Duration::from_secs(180);
 
 /// A running `greenroom`, killed when the test is over.
-struct Running {
+pub(crate) struct Running {
     child: Child,
     said: BufReader<ChildStdout>,
 }
 
 impl Running {
-    fn start(args: &[&str], temporary: &Path) -> Self {
+    pub(crate) fn start(args: &[&str], temporary: &Path) -> Self {
         Self::start_as(Command::new(PROGRAM), args, temporary)
     }
 
-    fn start_as(mut command: Command, args: &[&str], temporary: &Path) -> Self {
+    pub(crate) fn start_as(mut command: Command, args: &[&str], temporary: &Path) -> Self {
         command.args(args).env("TMPDIR", temporary).stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.spawn().expect("the program starts");
         let said = BufReader::new(child.stdout.take().expect("it is piped"));
@@ -30,7 +30,7 @@ impl Running {
     }
 
     /// Reads lines up to the first that holds `wanted`, which is the last of those returned.
-    fn until(&mut self, wanted: &str) -> Vec<String> {
+    pub(crate) fn until(&mut self, wanted: &str) -> Vec<String> {
         let mut lines = Vec::new();
         let until = Instant::now() + PATIENCE;
         loop {
@@ -49,13 +49,13 @@ impl Running {
         input.write_all(keys.as_bytes()).and_then(|()| input.flush()).expect("it reads");
     }
 
-    fn signal(&self, signal: i32) {
+    pub(crate) fn signal(&self, signal: i32) {
         // SAFETY: the child has not been waited for, so that its id is still its own.
         assert_eq!(unsafe { libc::kill(self.child.id() as i32, signal) }, 0);
     }
 
     /// Its exit code, once it has ended.
-    fn end(&mut self) -> Option<i32> {
+    pub(crate) fn end(&mut self) -> Option<i32> {
         let mut rest = String::new();
         // All that is said must be taken, or the program waits for it.
         let _ = self.said.read_to_string(&mut rest);
@@ -70,11 +70,11 @@ impl Drop for Running {
     }
 }
 
-fn greenroom(args: &[&str]) -> Output {
+pub(crate) fn greenroom(args: &[&str]) -> Output {
     Command::new(PROGRAM).args(args).stdin(Stdio::null()).output().expect("the program starts")
 }
 
-fn text(bytes: &[u8]) -> String {
+pub(crate) fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
@@ -109,7 +109,7 @@ fn address(lines: &[String]) -> String {
 }
 
 /// Asks again until the answer is as wanted.
-fn until_says(args: &[&str], wanted: impl Fn(&str) -> bool) {
+pub(crate) fn until_says(args: &[&str], wanted: impl Fn(&str) -> bool) {
     let until = Instant::now() + PATIENCE;
     while !wanted(&text(&greenroom(args).stdout)) {
         assert!(Instant::now() < until, "{args:?} says {}", text(&greenroom(args).stdout));

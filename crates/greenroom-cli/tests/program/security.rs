@@ -1,10 +1,12 @@
 //! Certificates and tokens made by the program, a node that runs with them, and what nobody may ever read.
 
 use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use greenroom_engines::free_port;
 use tempfile::TempDir;
@@ -57,8 +59,6 @@ impl Site {
     }
 }
 
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
 /// A proxy that counts the connections that come to it, and answers none.
 fn proxy() -> (String, Arc<AtomicUsize>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -102,6 +102,8 @@ fn a_proxy_of_the_environment_is_not_asked_for_this_machine() {
     node.stop(&site);
 }
 
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
 }
 
 #[test]

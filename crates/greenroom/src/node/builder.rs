@@ -20,8 +20,8 @@ use super::error::Error;
 use super::opening::{
     check_all, check_names, check_protocols, check_stores, enter_namespaces, membership_config, open_geo, open_stores,
 };
-use super::{Node, Result, facts, security};
 use super::reachability::{self, Reachability};
+use super::{Node, Result, facts, security};
 use crate::actor::call::Call;
 use crate::actor::cx::Cx;
 use crate::actor::interface::{Behaviour, Interface, Method, Options};
@@ -39,7 +39,7 @@ use crate::here::built_in::is_built_in;
 use crate::here::kinds::{AnyKind, KindEntry, Kinds, factory};
 use crate::here::parts::Parts;
 use crate::here::port::Port;
-use crate::here::stores::{StateStore, open_store};
+use crate::here::stores::{StateStore, Stores, open_store};
 use crate::hosts::Hosts;
 use crate::intercept::{Given, Interceptor};
 use crate::locality::Locality;
@@ -395,9 +395,9 @@ impl Builder {
             return Err(Error::Reserved { kind });
         }
         check_all(&config, options_of(&registers, &spawned_kinds))?;
-        let mut membership = membership_config(&config)?;
         #[cfg(feature = "http")]
         gateway::check_names(&config)?;
+        let mut membership = membership_config(&config)?;
         let links = security::links(&config)?;
         let world: Arc<dyn World> = match world {
             Some(world) => world,

@@ -134,7 +134,7 @@ impl Gathering {
             let counts = geo.counts().now();
             self.doubtful.note(counts.doubtful, passed);
             self.duplicates.note(counts.duplicates_found, passed);
-            clusters = geo.others().into_iter().map(cluster).collect();
+            clusters = geo.others();
         }
         Facts {
             node: here.name().to_owned(),
@@ -142,8 +142,8 @@ impl Gathering {
             lease: lease(here, &view.view),
             unreachable: unreachable(here),
             table_failing: table.failing(),
-            shards: self.shards(here, now, passed),
             disks: self.disks(here, now),
+            shards: self.shards(here, now, passed),
             methods: self.methods(here, passed),
             long_turns: here.gauges().iter().flat_map(|gauges| gauges.long_turns()).collect(),
             parked: here.journal().map_or(0, |_| here.reliable().parked.load(Ordering::Relaxed)),
@@ -184,11 +184,6 @@ impl Gathering {
         refused.collect()
     }
 
-    /// Saves of the last minute, those of them that were slow, and those that met a conflict.
-    fn saves(&mut self, here: &Here, passed: Duration) -> [f64; 3] {
-        let sums = here
-            .gauges()
-            .iter()
     /// Looks at the disks of stores every ten seconds.
     fn disks(&mut self, here: &Here, now: Timestamp) -> Vec<Disk> {
         if self.disks_at.is_none_or(|at| now.since(at) >= LOOK_AT_DISKS) {
@@ -199,6 +194,11 @@ impl Gathering {
         self.disks.clone()
     }
 
+    /// Saves of the last minute, those of them that were slow, and those that met a conflict.
+    fn saves(&mut self, here: &Here, passed: Duration) -> [f64; 3] {
+        let sums = here
+            .gauges()
+            .iter()
             .map(|gauges| gauges.saves())
             .fold([0; 3], |sums, saves| std::array::from_fn(|at| sums[at] + saves[at]));
         for (recent, now) in self.saves.iter_mut().zip(sums) {
@@ -293,11 +293,6 @@ fn lease(here: &Here, view: &View) -> Option<Lease> {
     (view.is_active(here.me()) && left <= length * 2).then_some(Lease { left, length })
 }
 
-/// Of a simulated node nobody can say.
-fn memory_of(here: &Here) -> Option<Memory> {
-    here.world().thread_time()?;
-    Some(Memory { resident: memory::resident()?, limit: memory::limit()? })
-}
 fn disk(StoreDisk { store, usage }: &StoreDisk) -> Disk {
     Disk {
         store: store.clone(),
@@ -314,6 +309,11 @@ fn unreachable(here: &Here) -> Option<(String, String)> {
     Some((here.advertised().to_owned(), trouble))
 }
 
+/// Of a simulated node nobody can say.
+fn memory_of(here: &Here) -> Option<Memory> {
+    here.world().thread_time()?;
+    Some(Memory { resident: memory::resident()?, limit: memory::limit()? })
+}
 
 fn kinds(view: &View) -> Vec<Kind> {
     let hosted = view.active().flat_map(|(_, member)| member.kinds.iter().map(|kind| (&member.name, kind)));
