@@ -146,14 +146,21 @@ async fn who_waits_for_a_busy_actor_in_a_host_is_no_cycle_and_is_named_by_waits(
     let gate = serve(&path);
     let busy = chain(&door, "wait_and_pass", &["link/busy"]);
     let waiting: Vec<String> = (0..8).map(|key| format!("link/a{key}")).collect();
+    let turn_of_busy = async || {
+        let turns = node.waits(Duration::ZERO).await.turns;
+        turns.into_iter().find(|turn| turn.turn == "link/busy.wait_and_pass")
+    };
     let pass = async |actor: &String| chain(&door, "pass", &[actor, "link/busy"]).await;
-    let calls = futures_util::future::join_all(waiting.iter().map(pass));
+    let calls = async {
+        // A call that comes first would not wait.
+        while turn_of_busy().await.is_none() {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        futures_util::future::join_all(waiting.iter().map(pass)).await
+    };
     let look = async {
         loop {
-            let waits = node.waits(Duration::ZERO).await;
-            if let Some(turn) = waits.turns.iter().find(|turn| turn.turn == "link/busy.wait_and_pass")
-                && turn.waiters == waiting
-            {
+            if turn_of_busy().await.is_some_and(|turn| turn.waiters == waiting) {
                 break gate.send_replace(true);
             }
             tokio::time::sleep(Duration::from_millis(20)).await;
