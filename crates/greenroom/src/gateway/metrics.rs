@@ -119,10 +119,13 @@ pub(super) fn write(door: &Door) -> String {
 
 pub(super) struct Page(String);
 
+/// A figure of a store's disk, in the unit of its metric.
+type DiskFigure = fn(&DiskUsage) -> f64;
+
 /// Adds the stores that are on disks of this machine.
 fn stores(page: &mut Page, door: &Door) {
     let seen = door.node.find_part::<StoreDisks>().map(StoreDisks::seen).unwrap_or_default();
-    let families: [(&str, &str, fn(&DiskUsage) -> f64); 4] = [
+    let families: [(&str, &str, DiskFigure); 4] = [
         ("greenroom_store_bytes", "Bytes of the store's file.", |usage| usage.bytes as f64),
         ("greenroom_store_log_bytes", "Bytes of the store's write-ahead log.", |usage| usage.log_bytes as f64),
         (

@@ -41,7 +41,9 @@ fn check_positive(config: &Config) -> Result<()> {
     let times = [
         ("call_timeout", config.call_timeout),
         ("store_timeout", config.store_timeout),
-        ("http_read_timeout", config.http_read_timeout),
+        ("http_head_timeout", config.http_head_timeout),
+        ("http_body_timeout", config.http_body_timeout),
+        ("http_idle_timeout", config.http_idle_timeout),
         ("reload_every", config.reload_every),
     ];
     let lengths = [

@@ -1,7 +1,7 @@
 //! A host in a few lines: it speaks the frames itself, and can misbehave.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -39,8 +39,8 @@ impl Line {
     }
 
     /// A control lane of another user. Only the thread that connects is that user, and only root may be.
-    pub(super) async fn of_user(path: &PathBuf, uid: u32) -> std::io::Result<Self> {
-        let path = path.clone();
+    pub(super) async fn of_user(path: &Path, uid: u32) -> std::io::Result<Self> {
+        let path = path.to_path_buf();
         let connected = std::thread::spawn(move || {
             // SAFETY: the call takes three numbers. It is the kernel's own, which changes this thread alone.
             let done = unsafe { libc::syscall(libc::SYS_setresuid, -1, uid, -1) };
