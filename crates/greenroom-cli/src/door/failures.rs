@@ -13,9 +13,8 @@ pub(super) fn described(url: &str, error: &ureq::Error) -> String {
         ureq::Error::Http(error) => {
             format!("the request to {url} cannot be made: {error}; see the address, the token and the key")
         }
-        ureq::Error::HostNotFound => {
-            format!("no answer from {url}: its host is not known here; see its name in --node")
-        }
+        ureq::Error::HostNotFound => host_unknown(url),
+        ureq::Error::Io(io) if is_unknown_host(io) => host_unknown(url),
         ureq::Error::InvalidProxyUrl | ureq::Error::ConnectProxyFailed(_) => {
             format!(
                 "no answer from {url}: its proxy does not serve ({error}); see HTTPS_PROXY, or name the host in NO_PROXY"
@@ -35,6 +34,15 @@ pub(super) fn described(url: &str, error: &ureq::Error) -> String {
             ),
         },
     }
+}
+
+fn host_unknown(url: &str) -> String {
+    format!("no answer from {url}: its host is not known here; see its name in --node")
+}
+
+/// Returns true for a failure of the resolver, which has no kind of its own.
+fn is_unknown_host(error: &std::io::Error) -> bool {
+    error.to_string().contains("failed to lookup address")
 }
 
 fn is_unheard(kind: ErrorKind) -> bool {
@@ -59,6 +67,7 @@ mod tests {
         let io = |kind: ErrorKind| ureq::Error::Io(kind.into());
         for (error, said) in [
             (ureq::Error::HostNotFound, "its host is not known"),
+            (ureq::Error::Io(std::io::Error::other("failed to lookup address information")), "its host is not known"),
             (ureq::Error::BadUri("x".to_owned()), "is no address of a node"),
             (ureq::Error::InvalidProxyUrl, "HTTPS_PROXY"),
             (ureq::Error::BodyExceedsLimit(7), "longer than 7 bytes"),

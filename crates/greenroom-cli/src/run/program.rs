@@ -199,10 +199,11 @@ mod tests {
         }
     }
 
-    /// Runs a shell's program that leaves the process in its background alone, and writes down which one that is.
-    async fn shell(folder: &Path, background: &str) -> (Program, i32) {
+    /// Runs a shell's program that leaves the process in its background alone, and writes down which one that is once it has done `first`.
+    async fn shell(folder: &Path, first: &str) -> (Program, i32) {
         let file = folder.join("pid");
-        let code = format!("sh -c 'echo $$ > {0}.new; mv {0}.new {0}; {background}' & wait", file.display());
+        let runs = "while :; do sleep 0.01; done";
+        let code = format!("sh -c '{first}echo $$ > {0}.new; mv {0}.new {0}; {runs}' & wait", file.display());
         let program = Program::start(&["sh".to_owned(), "-c".to_owned(), code], "unix:/nowhere").expect("it starts");
         loop {
             if let Ok(pid) = fs::read_to_string(&file) {
@@ -216,8 +217,7 @@ mod tests {
     async fn what_does_not_hand_the_signal_on_leaves_no_orphan_which_has_time_to_drain() {
         let folder = tempfile::tempdir().expect("a folder");
         let drained = folder.path().join("drained");
-        let drains =
-            format!("trap \"sleep 0.2; echo > {}; exit\" TERM; while :; do sleep 0.01; done", drained.display());
+        let drains = format!("trap \"sleep 0.2; echo > {}; exit\" TERM; ", drained.display());
         let (mut program, pid) = shell(folder.path(), &drains).await;
         program.stop(Duration::from_secs(120)).await.expect("it ends");
         assert!(!is_in(program.group, pid) && !has_any(program.group));
@@ -227,7 +227,7 @@ mod tests {
     #[tokio::test]
     async fn what_does_not_listen_is_killed() {
         let folder = tempfile::tempdir().expect("a folder");
-        let (mut program, pid) = shell(folder.path(), "trap \"\" TERM; while :; do sleep 0.01; done").await;
+        let (mut program, pid) = shell(folder.path(), "trap \"\" TERM; ").await;
         program.stop(Duration::from_millis(200)).await.expect("it ends");
         ends(program.group, pid).await;
     }
@@ -235,7 +235,7 @@ mod tests {
     #[tokio::test]
     async fn what_its_first_process_leaves_behind_ends_with_it() {
         let folder = tempfile::tempdir().expect("a folder");
-        let (program, pid) = shell(folder.path(), "kill -9 $PPID; while :; do sleep 0.01; done").await;
+        let (program, pid) = shell(folder.path(), "kill -9 $PPID; ").await;
         while !program.has_ended() {
             tokio::time::sleep(LOOK_AGAIN).await;
         }

@@ -28,7 +28,8 @@ fn readers_in_both_clusters_get_an_instance_each_and_one_clusters_writer_gets_th
     us.try_to("won_for_sure", &won("bo")).expect("all is well");
 
     let mut sure = 1;
-    let is_single = |said: &[String; 2]| said[0].contains("INSTANCES single, in eu") && said[1].contains("not active");
+    let is_single =
+        |said: &[String; 2]| said[0].contains("INSTANCES single, in eu") && said[1].contains("is in cluster \"eu\"");
     until("one instance, where it is written", &clusters, is_single, || {
         eu.try_to("won_for_sure", &won("ada")).expect("it is written while it switches");
         sure += 1;

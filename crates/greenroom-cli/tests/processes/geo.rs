@@ -152,7 +152,7 @@ fn a_drained_cluster_gives_up_what_it_has_and_leaves() {
     eu.says("us               list 1, answers");
     assert!(eu.clusters(&["remove", "us"]).contains("is not draining"));
     assert!(eu.clusters(&["drain", "us"]).contains("list 2"));
-    eu.says("us               list 2, empty, answers");
+    eu.says("us               list 2, draining, empty, answers");
     assert_eq!(eu.ask("mover", "node", "{}"), "eu");
     assert!(eu.clusters(&["remove", "us"]).contains("list 3"));
     assert!(!eu.clusters(&["list"]).contains("us "));
@@ -263,7 +263,7 @@ fn the_cluster_that_leaves_is_drained_at_its_own_node_where_the_list_is_in_a_sto
     eu.says("us               list 1,");
     assert_eq!(us.ask("mover", "node", "{}"), "us");
     assert!(us.clusters(&["drain", "us"]).contains("list 2"));
-    us.says("us               list 2, empty");
+    us.says("us               list 2, draining, empty");
     us.says("eu               list 2");
     assert!(us.clusters(&["remove", "us"]).contains("list 3"));
     eu.says("list 3");

@@ -276,24 +276,31 @@ fn a_node_answers_call_and_status_and_stops_on_sigterm() {
     assert!(said.contains("it hands over what it has") && !said.contains("is cut"), "{said}");
 }
 
+/// Starts the program that follows with hang-ups as they are at a terminal, whatever this process ignores.
+fn hearing_hang_ups() -> Command {
+    let mut command = Command::new("env");
+    command.arg("--default-signal=HUP");
+    command
+}
+
 #[test]
 fn a_node_whose_terminal_hangs_up_drains_unless_hang_ups_are_ignored() {
     let temporary = tempfile::tempdir().unwrap();
     let log = tempfile::NamedTempFile::new().unwrap();
-    let start = |program: &str, args: &[&str]| {
-        let mut command = Command::new(program);
-        command.env_remove("RUST_LOG").stderr(log.reopen().unwrap());
+    let start = |program: &[&str], args: &[&str]| {
+        let mut command = hearing_hang_ups();
+        command.args(program).env_remove("RUST_LOG").stderr(log.reopen().unwrap());
         let mut node = Running::start_as(command, args, temporary.path());
         node.until("HTTP door");
         node
     };
-    let mut node = start(PROGRAM, &["node", "--http", "127.0.0.1:0"]);
+    let mut node = start(&[PROGRAM], &["node", "--http", "127.0.0.1:0"]);
     node.signal(libc::SIGHUP);
     assert_eq!(node.end(), Some(0));
     let said = std::fs::read_to_string(log.path()).unwrap();
     assert!(said.contains("it hands over what it has"), "{said}");
 
-    let mut node = start("nohup", &[PROGRAM, "node", "--http", "127.0.0.1:0"]);
+    let mut node = start(&["nohup", PROGRAM], &["node", "--http", "127.0.0.1:0"]);
     node.signal(libc::SIGHUP);
     std::thread::sleep(Duration::from_millis(300));
     assert!(is_running(node.child.id()), "a hang-up that is ignored ended it");
@@ -307,7 +314,9 @@ fn a_program_whose_terminal_hangs_up_is_told_to_end_with_its_node() {
     let told = temporary.path().join("told");
     let script = format!("trap 'touch {}; exit 0' TERM; echo runs; while :; do sleep 0.05; done", told.display());
     let args = ["run", "--http", "127.0.0.1:0", "sh", "-c", &script];
-    let mut run = Running::start(&args, temporary.path());
+    let mut command = hearing_hang_ups();
+    command.arg(PROGRAM);
+    let mut run = Running::start_as(command, &args, temporary.path());
     run.until("runs");
     run.signal(libc::SIGHUP);
     assert_eq!(run.end(), Some(0));

@@ -165,7 +165,7 @@ fn what_is_printed_is_read_again_for_every_flag() {
     let flags = help
         .split_whitespace()
         .filter_map(|word| word.strip_prefix("--"))
-        .map(|word| word.trim_end_matches(['.', ',', ')', ']']));
+        .map(|word| word.trim_end_matches(['.', ',', ')', ']', '`']));
     for flag in flags.filter(|flag| !["help", "log-format", "grpc-services"].contains(flag)) {
         assert!(values.iter().any(|(known, _)| *known == flag), "no value for --{flag}");
     }
