@@ -394,12 +394,11 @@ mod tests {
     fn what_is_empty_counts_as_not_set() {
         let file = file("advertise = \"\"\nhttp = \"\"\n");
         let path = file.path().to_str().unwrap();
-        let given =
-            flags(&["--config", path, "--name", "", "--listen", "", "--role", "", "--journal", "", "--tokens", ""]);
+        let given = flags(&["--config", path, "--name", "", "--listen", "", "--role", "", "--journal", ""]);
         let read = configured(&given, Config::default()).unwrap();
         let plain = Config::default();
         assert_eq!((read.name, read.listen, read.roles), (plain.name, plain.listen, plain.roles));
-        assert_eq!((read.advertise, read.http, read.auth.tokens), (None, None, None));
+        assert_eq!((read.advertise, read.http), (None, None));
     }
 
     #[test]
@@ -465,7 +464,8 @@ mod tests {
     }
 
     #[test]
-    fn a_time_needs_its_unit() {
-        assert!(NodeProgram::try_parse_from(["node", "--idle", "90"]).is_err());
+    fn a_time_without_a_unit_is_in_seconds_as_in_files() {
+        assert_eq!(flags(&["--idle", "90"]).idle, flags(&["--idle", "90s"]).idle);
+        assert!(NodeProgram::try_parse_from(["node", "--idle", "soon"]).is_err());
     }
 }

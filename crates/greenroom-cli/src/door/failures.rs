@@ -8,7 +8,8 @@ pub(super) fn described(url: &str, error: &ureq::Error) -> String {
         ureq::Error::Timeout(_) => format!(
             "no answer from {url} in time: its node hangs, is stopped or has too much to do, or cannot be reached from here"
         ),
-        ureq::Error::BadUri(_) => format!("{url} is no address of a node; write http://HOST:PORT or https://HOST:PORT"),
+        ureq::Error::BadUri(_) => no_address(url),
+        ureq::Error::Http(error) if error.is::<ureq::http::uri::InvalidUri>() => no_address(url),
         // Nothing was sent: what stands in the request cannot be.
         ureq::Error::Http(error) => {
             format!("the request to {url} cannot be made: {error}; see the address, the token and the key")
@@ -34,6 +35,10 @@ pub(super) fn described(url: &str, error: &ureq::Error) -> String {
             ),
         },
     }
+}
+
+fn no_address(url: &str) -> String {
+    format!("{url} is no address of a node; write http://HOST:PORT or https://HOST:PORT")
 }
 
 fn host_unknown(url: &str) -> String {

@@ -6,7 +6,7 @@ use clap::builder::Resettable;
 use super::NodeFlags;
 
 impl NodeFlags {
-    /// Takes empty values out: an empty flag or variable counts as not set.
+    /// Takes empty values out: an empty flag or variable counts as not set. Empty paths are refused as they are parsed.
     pub(super) fn without_empty(mut self) -> Self {
         let texts = [
             &mut self.name,
@@ -22,17 +22,6 @@ impl NodeFlags {
         ];
         for text in texts {
             text.take_if(|text| text.is_empty());
-        }
-        let paths = [
-            &mut self.config,
-            &mut self.tls_dir,
-            &mut self.tls_ca,
-            &mut self.tls_cert,
-            &mut self.tls_key,
-            &mut self.tokens,
-        ];
-        for path in paths {
-            path.take_if(|path| path.as_os_str().is_empty());
         }
         let lists =
             [&mut self.http_hosts, &mut self.http_origins, &mut self.hide_keys, &mut self.roles, &mut self.kinds];
