@@ -26,9 +26,7 @@ pub(crate) fn without_effect(file: &File, error: &Error) -> StoreError {
             let reason = format!("it is damaged ({error}); restore it from a backup, or try `sqlite3 FILE .recover`");
             StoreError::Format { store, reason }
         }
-        Some(ErrorCode::CannotOpen) if are_files_used_up() => {
-            StoreError::Unavailable { store, reason: FILES_USED_UP.to_owned() }
-        }
+        Some(ErrorCode::CannotOpen) if are_files_used_up() => files_used_up(file),
         Some(ErrorCode::CannotOpen | ErrorCode::ReadOnly | ErrorCode::PermissionDenied) => {
             file.denied(&error.to_string())
         }
@@ -42,7 +40,17 @@ pub(crate) fn without_effect(file: &File, error: &Error) -> StoreError {
 
 /// True if this process can open no further file: SQLite calls that a file that cannot be opened.
 fn are_files_used_up() -> bool {
-    std::fs::File::open("/dev/null").is_err_and(|error| matches!(error.raw_os_error(), Some(EMFILE | ENFILE)))
+    std::fs::File::open("/dev/null").is_err_and(|error| is_of_used_up_files(&error))
+}
+
+/// True if this process, or the system, can open no further file.
+pub(crate) fn is_of_used_up_files(error: &std::io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(EMFILE | ENFILE))
+}
+
+/// Says so of the store's file.
+pub(crate) fn files_used_up(file: &File) -> StoreError {
+    StoreError::Unavailable { store: file.name(), reason: FILES_USED_UP.to_owned() }
 }
 
 /// The process has as many files open as it may.

@@ -49,6 +49,7 @@ fn unmade(file: &File, error: &io::Error) -> StoreError {
         io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
             file.denied(&error.to_string())
         }
+        _ if fault::is_of_used_up_files(error) => fault::files_used_up(file),
         _ => StoreError::Unavailable { store: file.name(), reason: format!("the file cannot be made: {error}") },
     }
 }
