@@ -176,9 +176,12 @@ async fn main() -> Result<(), Box<dyn Error>> {
     };
     let world: Arc<dyn World> = RealWorld::start()?;
     let (drain, drained) = watch::channel(false);
-    let mut terminated = signal(SignalKind::terminate())?;
+    let (mut terminated, mut hung_up) = (signal(SignalKind::terminate())?, signal(SignalKind::hangup())?);
     tokio::spawn(async move {
-        terminated.recv().await;
+        tokio::select! {
+            _ = terminated.recv() => {}
+            _ = hung_up.recv() => {}
+        }
         let _ = drain.send(true);
     });
     let mut host = Host::new("probe").drained_by(drained);

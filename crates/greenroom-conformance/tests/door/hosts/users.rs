@@ -39,7 +39,7 @@ fn mode(path: &Path) -> u32 {
 }
 
 /// Returns true if a client of this user is welcomed.
-async fn is_let_in(path: &PathBuf, uid: u32) -> bool {
+async fn is_let_in(path: &Path, uid: u32) -> bool {
     let Ok(mut line) = Line::of_user(path, uid).await else { return false };
     line.say(&FromHost::Hello(Hello::new(HelloMap::new("client")))).await;
     line.hear(|frame| matches!(frame, FromNode::Welcome(_))).await.unwrap_or_default()
