@@ -271,7 +271,7 @@ async def test_a_timer_or_reminder_whose_arguments_do_not_fit_is_refused_where_i
 
 class Metronome(gr.Actor):
     async def fill(self) -> list[Any]:  # 0
-        timers = []
+        timers: list[gr.Timer] = []
         for _ in range(300):
             try:
                 timers.append(self.cx.every(60, self.tick))
