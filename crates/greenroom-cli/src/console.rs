@@ -20,8 +20,7 @@ pub(crate) struct ConsoleCommand {
 /// Prints the address, once the node says that it has the pages.
 pub(crate) fn run(command: &ConsoleCommand) -> Result<(), String> {
     let door = command.node.door(TIMEOUT)?;
-    let answer = door.get(PATH)?;
-    if answer.status != 200 {
+    if let Some(answer) = door.refusal(PATH)? {
         // A node whose console is off says so; one without it does not know the path.
         let why = reason(&answer.body).filter(|why| why.contains("console"));
         let unknown = || "its program was built without the feature `console`, or is older than the console".to_owned();

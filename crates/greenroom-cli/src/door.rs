@@ -113,6 +113,15 @@ impl Door {
         self.read(self.signed(self.agent.get(format!("{}{path}", self.url))).call())
     }
 
+    /// Asks whether there is a page that this program does not read, as it may be compressed. Returns the answer if it is a refusal.
+    pub(crate) fn refusal(&self, path: &str) -> Result<Option<Answer>, String> {
+        let answer = self.signed(self.agent.get(format!("{}{path}", self.url))).call();
+        match answer {
+            Ok(answer) if answer.status() == 200 => Ok(None),
+            answer => self.read(answer).map(Some),
+        }
+    }
+
     /// Asks for a page in JSON.
     pub(crate) fn get_json(&self, path: &str) -> Result<Value, String> {
         let answer = self.get(path)?;

@@ -146,6 +146,8 @@ epoch = 1
 gateways = []
 [geo.clusters.other]
 gateways = ["127.0.0.1:1"]
+[geo.kinds.wallet]
+instances = "per_cluster"
 "#;
 
 const HEAD: &str = "\
