@@ -171,6 +171,7 @@ impl Lanes {
                     lane.is_lost = true;
                 }
                 self.lose_seats(session, out);
+                self.count_deaths(session, out);
                 self.give_away(session, out);
                 self.lanes.remove(&session);
             }

@@ -11,13 +11,15 @@ pub(super) struct Place {
     pub(super) kind: KindName,
     /// The version that its first caller speaks.
     pub(super) wanted: u16,
-    /// It waits for a host however long.
+    /// It waits for a host however long: its actor is reliable.
     pub(super) is_patient: bool,
     /// The newest version that it has had a seat of.
     pub(super) version: u16,
     pub(super) stage: Stage,
     /// Hosts that were lost while they made it, one after the other.
     pub(super) lost_making: u32,
+    /// Its last host was lost while it made it.
+    pub(super) was_lost_making: bool,
     /// Turns that wait for a seat, or for it to be left.
     pub(super) waiting: VecDeque<Cookie>,
     /// Turns that were sent, or wait for room at its host.
@@ -75,6 +77,7 @@ impl Place {
             version: 0,
             stage: Stage::Idle,
             lost_making: 0,
+            was_lost_making: false,
             is_wanted: true,
             waiting: VecDeque::new(),
             sent: BTreeSet::new(),

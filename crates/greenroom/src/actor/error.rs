@@ -371,3 +371,5 @@ pub(super) fn did_you_mean(near: &[String]) -> String {
         several => format!("; did you mean one of {}?", several.join(", ")),
     }
 }
+/// Reason of [`Refusal::Activation`] if the host was lost that ran the activation hook.
+pub(crate) const HOST_LOST_ACTIVATING: &str = "the host was lost that made it";

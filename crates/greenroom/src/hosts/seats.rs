@@ -20,11 +20,10 @@ use super::packing::Packing;
 use super::session::{FromShard, Told};
 use super::state::Given;
 use super::turn::LostHost;
-use crate::actor::error::{CallError, Failure, Never, Refusal};
+use crate::actor::error::{CallError, Failure, HOST_LOST_ACTIVATING, Never, Refusal};
 use crate::actor::interface::Why;
 use crate::actor::key::ActorId;
 use crate::actor::reply;
-use crate::reliable::hosted::LOST_MAKING;
 use crate::shard::Slot;
 use crate::shard::chain::Link;
 
@@ -231,7 +230,7 @@ impl State {
             }
             LaneAction::NotMade { activation } => {
                 let refusal = self.places.get_mut(&activation).and_then(|place| place.refusal.take());
-                let unmade = || Refusal::Activation { message: LOST_MAKING.to_owned() };
+                let unmade = || Refusal::Activation { message: HOST_LOST_ACTIVATING.to_owned() };
                 self.fail_place(activation, refusal.unwrap_or_else(unmade), woken);
             }
             LaneAction::NoHost { activation, is_full } => {

@@ -13,11 +13,10 @@ use tokio::sync::oneshot;
 
 use super::again::{Doubted, Fields, Record};
 use super::births::Births;
-use super::hosted::LOST_MAKING;
 use super::kept::Memory;
 use super::name::{Body, Letter, Machine, Named, Payload, Sealed};
 use super::takings::{Ended, Fate, Takings};
-use crate::actor::error::{Failure, Refusal};
+use crate::actor::error::{Failure, HOST_LOST_ACTIVATING, Refusal};
 use crate::actor::key::{ActorId, Kind};
 use crate::actor::reply::{ReplyForm, WireReply, encode_failure};
 use crate::here::port::Port;
@@ -372,7 +371,7 @@ fn ended(turn: TurnId, actor: &Named, takings: &Takings, called: bool, completio
                 (status.to_byte(), payload)
             }
             Failure::Refused(refusal) if is_callers_fault(&refusal) => return failed(refusal.to_string()),
-            Failure::Refused(Refusal::Activation { message }) if message == LOST_MAKING => return End::Died,
+            Failure::Refused(Refusal::Activation { message }) if message == HOST_LOST_ACTIVATING => return End::Died,
             Failure::Refused(Refusal::Activation { message }) => return failed(message),
             Failure::Refused(refusal) => {
                 tracing::debug!(%actor, %refusal, "a turn could not begin; its partition is recovered");

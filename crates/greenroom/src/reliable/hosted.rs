@@ -311,5 +311,3 @@ fn invalid(message: String) -> Refusal {
 
 /// A payload's codec and type version.
 const PAYLOAD_HEAD: usize = 2;
-/// Reason why an activation could not be made: its host was lost meanwhile.
-pub(crate) const LOST_MAKING: &str = "the host was lost that made it";

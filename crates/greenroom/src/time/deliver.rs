@@ -11,7 +11,7 @@ use tokio::sync::oneshot;
 use super::rows::{self, ReminderId};
 use super::schedule::Planned;
 use super::tick::{Tick, Ticked};
-use crate::actor::error::{Doubt, Failure, Refusal};
+use crate::actor::error::{Doubt, Failure, HOST_LOST_ACTIVATING, Refusal};
 use crate::actor::key::{ActorId, Kind};
 use crate::actor::reply::{self, ReplyForm, WireReply};
 use crate::here::Here;
@@ -112,6 +112,7 @@ fn judge(failure: &Failure, attempts_max: u32) -> Delivered {
         )
         | Failure::Unknown(Doubt::Disconnected { .. } | Doubt::Dropped) => Delivered::Lost,
         Failure::Unknown(Doubt::HostLost { .. } | Doubt::Fenced) => Delivered::Died,
+        Failure::Refused(Refusal::Activation { message }) if message == HOST_LOST_ACTIVATING => Delivered::Died,
         _ => Delivered::Again,
     }
 }

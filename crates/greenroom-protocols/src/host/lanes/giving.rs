@@ -230,7 +230,8 @@ impl Lanes {
             if matches!(place.stage, Stage::Held(_)) {
                 continue;
             }
-            place.lost_making += u32::from(matches!(place.stage, Stage::Making(_)));
+            place.was_lost_making = matches!(place.stage, Stage::Making(_));
+            place.lost_making += u32::from(place.was_lost_making);
             place.stage = Stage::Held(At { session, seat });
             out.push(LaneAction::Unseated { activation });
             self.lose_turns(activation, out);
@@ -244,6 +245,19 @@ impl Lanes {
         }
         if !self.settings.checks.held {
             self.give_away(session, out);
+        }
+    }
+
+    /// The host of these seats has died: reliable activations that it was making are not made, as the partition of each counts the
+    /// death before it wants the activation again.
+    pub(super) fn count_deaths(&mut self, session: SessionId, out: &mut Vec<LaneAction>) {
+        let Some(lane) = self.lanes.get_mut(&session) else { return };
+        let places = &self.places;
+        let is_counted = |activation: &Activation| {
+            places.get(activation).is_some_and(|place| place.is_patient && place.was_lost_making && place.leave.is_none())
+        };
+        for (_, activation) in lane.seats.extract_if(.., |_, activation| is_counted(activation)).collect::<Vec<_>>() {
+            self.forget(activation, LaneAction::NotMade { activation }, Fate::Unseated, out);
         }
     }
 

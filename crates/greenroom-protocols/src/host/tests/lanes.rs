@@ -493,6 +493,25 @@ fn an_instance_that_cannot_be_made_frees_its_seat() {
 }
 
 #[test]
+fn a_host_that_dies_while_it_makes_a_reliable_activation_is_counted_and_one_that_lives_is_not() {
+    let want = |is_patient| LaneEvent::Want { activation: ROOM, kind: "room".into(), wanted: 1, is_patient };
+    let mut world = World::new(Settings::default(), &[(A, 1), (B, 1)]);
+    world.tell(want(true));
+    world.begin(1, true);
+    world.word(Word::Lost { session: A });
+    let out = world.word(Word::Over { session: A });
+    assert_eq!(out, [fail(1, Fate::Unseated), LaneAction::NotMade { activation: ROOM }], "its partition counts");
+    world.tell(want(true));
+    assert_eq!(world.tell(LaneEvent::Broke { session: B })[1..], [LaneAction::Unseated { activation: ROOM }]);
+    let out = world.word(Word::Dropped { session: B, shard: Shard(0) });
+    assert!(!out.contains(&LaneAction::NotMade { activation: ROOM }), "the host has not died: {out:?}");
+    let mut world = World::new(Settings::default(), &[(A, 1), (B, 1)]);
+    world.tell(want(false));
+    let out = world.word(Word::Over { session: A });
+    assert_eq!(out[1..], [activate(B, 1)], "callers of other kinds wait for the next host");
+}
+
+#[test]
 fn an_activation_leaves_wherever_it_is() {
     let leave = LaneEvent::Leave { activation: ROOM, is_abandon: false };
     let mut world = World::new(Settings::default(), &[]);
