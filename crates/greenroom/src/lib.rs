@@ -150,7 +150,6 @@ mod actor;
 mod blocking;
 mod cluster;
 mod context;
-#[cfg(any(feature = "flags", feature = "http"))]
 mod duration;
 #[cfg(feature = "flags")]
 pub mod flags;
