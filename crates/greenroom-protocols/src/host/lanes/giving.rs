@@ -254,7 +254,9 @@ impl Lanes {
         let Some(lane) = self.lanes.get_mut(&session) else { return };
         let places = &self.places;
         let is_counted = |activation: &Activation| {
-            places.get(activation).is_some_and(|place| place.is_patient && place.was_lost_making && place.leave.is_none())
+            places
+                .get(activation)
+                .is_some_and(|place| place.is_patient && place.was_lost_making && place.leave.is_none())
         };
         for (_, activation) in lane.seats.extract_if(.., |_, activation| is_counted(activation)).collect::<Vec<_>>() {
             self.forget(activation, LaneAction::NotMade { activation }, Fate::Unseated, out);
