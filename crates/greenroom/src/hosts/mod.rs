@@ -44,7 +44,6 @@ use tokio::sync::{Notify, watch};
 use self::offers::{Offers, Taken};
 use self::on_shard::OnShard;
 use self::plane::{Host, Plane};
-use self::refusals::RefusedOperations;
 use self::session::Session;
 use self::socket::Bound;
 use crate::actor::key::Kind;
@@ -54,6 +53,7 @@ use crate::here::Here;
 use crate::here::parts::Part;
 use crate::node::config::Config;
 use crate::node::error::Error;
+use crate::observe::failure_counts::FailureCounts;
 use crate::shard::parts::ShardPart;
 
 pub(crate) use self::greeting::{Peer, attend};
@@ -73,7 +73,7 @@ pub(crate) struct Hosts {
     met: Mutex<BTreeMap<&'static str, u64>>,
     /// The version of the cluster's view that this node goes by.
     viewed: watch::Sender<u64>,
-    refused_operations: RefusedOperations,
+    refused_operations: FailureCounts,
     settings: Settings,
 }
 
@@ -111,7 +111,7 @@ impl Hosts {
             changed: Notify::new(),
             met: Mutex::default(),
             viewed: watch::Sender::new(0),
-            refused_operations: RefusedOperations::default(),
+            refused_operations: FailureCounts::default(),
             settings,
         })
     }

@@ -2,9 +2,7 @@
 //! the outcome gets a Reply; a reliable turn that does not await it fails; any other refusal goes to the host's log, and is counted
 //! for the finding `operations-refused`.
 
-use std::collections::BTreeMap;
 use std::fmt::Display;
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use greenroom_wire::host::FromNode;
@@ -106,26 +104,6 @@ impl RefusalBudget {
         }
         self.reported += 1;
         Some(std::mem::take(&mut self.omitted))
-    }
-}
-
-/// Refused operations of a node's hosts, by kind: at most as many kinds as hosts have offered.
-#[derive(Default)]
-pub(super) struct RefusedOperations(Mutex<BTreeMap<&'static str, (u64, String)>>);
-
-impl RefusedOperations {
-    fn count(&self, kind: &'static str, reason: &str) {
-        let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let (count, last) = counts.entry(kind).or_default();
-        *count += 1;
-        reason.clone_into(last);
-    }
-
-    /// Returns each kind with the number of its refused operations since the node started, and the last reason. The name is empty
-    /// for operations outside of actors.
-    pub(super) fn counted(&self) -> Vec<(&'static str, u64, String)> {
-        let counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        counts.iter().map(|(kind, (count, last))| (*kind, *count, last.clone())).collect()
     }
 }
 

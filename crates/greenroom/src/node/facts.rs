@@ -72,6 +72,7 @@ struct Gathering {
     methods: BTreeMap<(&'static str, &'static str), Counted>,
     ticks_refused: Recent,
     ticks_failed: Recent,
+    deliveries_failed: Recent,
     doubtful: Recent,
     duplicates: Recent,
     saves: [Recent; 3],
@@ -115,6 +116,7 @@ impl Gathering {
             methods: BTreeMap::new(),
             ticks_refused: Recent::default(),
             ticks_failed: Recent::default(),
+            deliveries_failed: Recent::default(),
             doubtful: Recent::default(),
             duplicates: Recent::default(),
             saves: Default::default(),
@@ -149,6 +151,7 @@ impl Gathering {
             parked: here.journal().map_or(0, |_| here.reliable().parked.load(Ordering::Relaxed)),
             ticks_refused: self.ticks_refused.minute,
             ticks_failed: (self.ticks_failed.minute, here.calendar().last_failed()),
+            deliveries_failed: self.deliveries_failed(here, passed),
             tick_late: tick_late(here),
             saves_slow: Share { all: saves[0], of_them: saves[1] },
             saves_in_conflict: Share { all: saves[0], of_them: saves[2] },
@@ -172,6 +175,13 @@ impl Gathering {
             (kind.to_owned(), recent.minute)
         });
         missed.collect()
+    }
+
+    /// Returns the number of events that were not delivered in the last minute, about, with the last reason.
+    fn deliveries_failed(&mut self, here: &Here, passed: Duration) -> (f64, String) {
+        let (_, failed, last) = here.topics().failed.counted().pop().unwrap_or_default();
+        self.deliveries_failed.note(failed, passed);
+        (self.deliveries_failed.minute, last)
     }
 
     /// Returns the kinds of hosts whose operations were refused in the last minute, with the last reason.

@@ -7,6 +7,7 @@
 
 pub(crate) mod actors;
 pub(crate) mod events;
+pub(crate) mod failure_counts;
 pub(crate) mod findings;
 pub(crate) mod following;
 pub(crate) mod history;

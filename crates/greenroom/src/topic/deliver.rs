@@ -12,9 +12,10 @@ use super::kinds::KindSubscription;
 use super::queue::Next;
 use super::{Delivery, decoded};
 use crate::actor::call::Call;
-use crate::actor::error::{CallError, Doubt};
+use crate::actor::error::{CallError, Doubt, HOST_LOST_ACTIVATING, Refusal};
 use crate::actor::interface::Method;
 use crate::actor::key::Key;
+use crate::here::built_in::TOPICS;
 use crate::here::node::Node;
 use crate::here::port::Port;
 #[cfg(feature = "rehearsal")]
@@ -36,6 +37,9 @@ impl Try {
     pub(crate) fn of<T, E>(result: Result<T, CallError<E>>) -> Self {
         match result {
             Ok(_) | Err(CallError::Actor(_)) => Try::Acknowledged,
+            Err(CallError::Refused(Refusal::Activation { message })) if message == HOST_LOST_ACTIVATING => {
+                Try::Lost(message)
+            }
             Err(CallError::Refused(refusal)) if refusal.retry_after().is_none() => Try::Hopeless(refusal.to_string()),
             Err(CallError::Refused(refusal)) => Try::Again(refusal.to_string()),
             Err(CallError::Unknown(doubt @ (Doubt::HostLost { .. } | Doubt::Disconnected { .. }))) => {
@@ -74,7 +78,8 @@ async fn insist<F: Future<Output = Try>>(port: &Port, topic: &Key, mut attempt: 
             }
             Try::Lost(why) | Try::Again(why) | Try::Hopeless(why) => why,
         };
-        return tracing::error!(%topic, why, "an event could not be delivered and is given up");
+        tracing::error!(%topic, why, "an event could not be delivered and is given up");
+        return port.node.topics().failed.count(TOPICS, &format!("topic {topic}: {why}"));
     }
 }
 

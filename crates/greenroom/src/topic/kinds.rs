@@ -17,6 +17,7 @@ use crate::actor::key::{Key, check};
 use crate::here::Here;
 use crate::here::node::Node;
 use crate::here::parts::Part;
+use crate::observe::failure_counts::FailureCounts;
 
 /// Delivers a topic's events to the actor that has the topic's key.
 pub(crate) trait KindSubscription: Send + Sync {
@@ -33,6 +34,8 @@ pub(crate) struct KindSubscriptions {
     by_namespace: BTreeMap<String, Vec<Arc<dyn KindSubscription>>>,
     /// The topics of this node.
     pub(crate) active: Active,
+    /// Events that this node did not deliver to a subscriber, which no caller hears of.
+    pub(crate) failed: FailureCounts,
 }
 
 impl KindSubscriptions {

@@ -73,6 +73,24 @@ fn a_kind_gets_the_events_of_the_topics_that_have_its_keys() {
 }
 
 #[test]
+fn an_event_that_is_given_up_is_a_finding_of_its_topics_node_and_the_next_one_comes() {
+    calm(5, equip, |cluster| async move {
+        let nodes = cluster.three();
+        Topic::<String>::of(&nodes[0], "prices/eu").publish(&"cheap".to_owned()).await.unwrap();
+        Topic::<u64>::of(&nodes[0], "prices/eu").publish(&2).await.unwrap();
+        assert_eq!(heard("eu", 1).await, [2]);
+        let finding = loop {
+            let found = nodes.iter().flat_map(|node| node.findings());
+            if let Some(finding) = found.into_iter().find(|finding| finding.check == "deliveries-failed") {
+                break finding;
+            }
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        };
+        assert!(finding.text.contains("topic prices/eu: the event is not what the kind subscribes to"), "{finding:?}");
+    });
+}
+
+#[test]
 fn a_subscription_keeps_its_actor_and_ends_with_it() {
     calm(5, equip, |cluster| async move {
         let node = &cluster.three()[0];

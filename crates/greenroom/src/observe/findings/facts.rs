@@ -31,6 +31,8 @@ pub(crate) struct Facts {
     pub(crate) ticks_refused: f64,
     /// Ticks of reminders that failed in all their attempts in the last minute, about, and the reminder that did so last.
     pub(crate) ticks_failed: (f64, String),
+    /// Events of topics that were not delivered to a subscriber in the last minute, about, and the reason of the last one.
+    pub(crate) deliveries_failed: (f64, String),
     /// How late the tick of a reminder is that is late longest.
     pub(crate) tick_late: Duration,
     /// Saves of states of the last minute, about, and those that took over a second.

@@ -6,6 +6,7 @@ mod certificate_ends;
 mod clocks_apart;
 mod cluster_silent;
 mod deadlock;
+mod deliveries_failed;
 mod doubtful;
 mod lease_short;
 mod long_turn;
@@ -40,6 +41,7 @@ pub(super) const CHECKS: &[Check] = &[
     cluster_silent::CHECK,
     clocks_apart::CHECK,
     deadlock::CHECK,
+    deliveries_failed::CHECK,
     doubtful::CHECK,
     lease_short::CHECK,
     long_turn::CHECK,
