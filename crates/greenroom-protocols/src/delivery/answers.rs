@@ -178,7 +178,7 @@ impl<M: Clone> Answers<M> {
 
     /// Whether a commit is wanted though nothing else is.
     pub(super) fn has_work(&self, now: Timestamp) -> bool {
-        self.bundle(now).is_some() || !self.outdated(now, 1).is_empty()
+        self.bundle(now).is_some() || !self.outdated(now, 1).is_empty() || self.is_prunable(now)
     }
 
     /// Takes in what is committed.
@@ -214,10 +214,14 @@ impl<M: Clone> Answers<M> {
         self.again_at = now + AGAIN_AFTER;
     }
 
+    /// True if the time of a bundle of answers is over. It is to go once a commit is applied that began after this.
+    pub(super) fn is_prunable(&self, now: Timestamp) -> bool {
+        self.again_at <= now && self.prune_at().is_some_and(|at| at <= now)
+    }
+
     /// Forgets one bundle of answers whose time is over: the numbers of the last answer and bundle that are to go.
     pub(super) fn prune(&mut self, now: Timestamp) -> Option<(u64, u64)> {
-        let over = |(_, bundle): &(u64, Bundle)| bundle.at + self.config.answers_keep <= self.wall(now);
-        self.bundles.front().filter(|bundle| over(bundle))?;
+        self.prune_at().filter(|at| *at <= now)?;
         let (number, bundle) = self.bundles.pop_front()?;
         for (answer, mark) in (bundle.first..).zip(&bundle.marks) {
             self.index.remove(&entry(*mark, answer));
@@ -230,7 +234,7 @@ impl<M: Clone> Answers<M> {
     }
 
     /// When there will be something to [prune](Self::prune).
-    pub(super) fn prune_at(&self) -> Option<Timestamp> {
+    fn prune_at(&self) -> Option<Timestamp> {
         let (_, first) = self.bundles.front()?;
         Some(self.clock(first.at + self.config.answers_keep))
     }
@@ -239,7 +243,8 @@ impl<M: Clone> Answers<M> {
     pub(super) fn work_at(&self) -> Option<Timestamp> {
         let bundle = (!self.open.marks.is_empty()).then(|| self.open_until());
         let outdated = (!self.earlier.is_empty()).then_some(self.earlier_until);
-        bundle.into_iter().chain(outdated).min().map(|at| self.clock(at).max(self.again_at))
+        let wanted = bundle.into_iter().chain(outdated).map(|at| self.clock(at));
+        wanted.chain(self.prune_at()).min().map(|at| at.max(self.again_at))
     }
 
     /// How many answers are kept, and how many bytes they are, about.

@@ -20,6 +20,9 @@ pub struct Checks {
     pub fence: bool,
     /// Creations are counted like any message, and tombstones stay until their number is passed (R4).
     pub counted_creation: bool,
+    /// An owner answers questions about creations, and lets recorded answers go whose time is over, after a commit that began later:
+    /// a deposed owner does neither (R4).
+    pub confirmed_by_commit: bool,
     /// A message for one incarnation is not given to another (R5).
     pub incarnation: bool,
     /// Numbers of another life of the sender are told apart (R5).
@@ -51,6 +54,7 @@ impl Default for Checks {
             send_after_commit: true,
             fence: true,
             counted_creation: true,
+            confirmed_by_commit: true,
             incarnation: true,
             life: true,
             parking: true,

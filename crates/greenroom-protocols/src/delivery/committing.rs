@@ -7,8 +7,8 @@ use super::attempts::AttemptChanges;
 use super::mailbox::{Effect, Item, Ready};
 use super::timers::{Place, name_of};
 use super::{
-    Action, Answer, Bundle, Commit, CommitId, DeadLetter, Deferred, Delivery, Destination, Envelope, Lane, Leaves,
-    Life, Parked, Partition, PartitionId, Presence, Sealed, Slot, Source, Timer, TurnId, Wire, Write,
+    Action, Answer, Birth, Bundle, Commit, CommitId, DeadLetter, Deferred, Delivery, Destination, Envelope, Lane,
+    Leaves, Life, Parked, Partition, PartitionId, Presence, Sealed, Slot, Source, Timer, TurnId, Wire, Write,
 };
 use crate::time::Timestamp;
 
@@ -22,6 +22,10 @@ pub(super) struct Flight<A, M> {
     batch: Vec<Ready<A, M>>,
     /// Turns of suspects that begin when it is applied.
     begins: Vec<TurnId>,
+    /// Questions that came before it began.
+    asked: BTreeSet<(PartitionId, Birth)>,
+    /// True if recorded answers were to go when it began.
+    is_pruning: bool,
     drafts: Draft<A, M>,
 }
 
@@ -78,7 +82,8 @@ impl<A: Clone + Ord, M: Clone> Partition<A, M> {
             return;
         }
         let is_idle = self.ready.is_empty() && !self.timers.is_due();
-        if is_idle && !self.answers.has_work(now) && !self.attempts.has_work() {
+        let has_work = self.answers.has_work(now) || self.attempts.has_work() || !self.asked.is_empty();
+        if is_idle && !has_work {
             return;
         }
         if !self.config.checks.commit_closes && self.sender.backlog().any(|(_, backlog, _)| backlog > 0) {
@@ -121,7 +126,8 @@ impl<A: Clone + Ord, M: Clone> Partition<A, M> {
             draft.outdated = self.answers.outdated(now, room.min(OUTDATED_MAX));
         }
         let is_empty = draft.bundle.is_none() && draft.outdated.is_empty() && draft.attempts.is_empty();
-        if batch.is_empty() && is_empty {
+        let is_pruning = self.answers.is_prunable(now);
+        if batch.is_empty() && is_empty && self.asked.is_empty() && !is_pruning {
             return;
         }
         self.draft_tombstones(&mut draft);
@@ -132,7 +138,10 @@ impl<A: Clone + Ord, M: Clone> Partition<A, M> {
         if !self.config.checks.send_after_commit {
             self.sender.committed(now, std::mem::take(&mut draft.appends), out);
         }
-        self.flight = Some(Flight { id, batch, begins, drafts: draft });
+        // A commit holds the fence. Only once one is applied that began after a question came, or after an answer's time was over, does
+        // an owner know that no later one has committed more, or set the time otherwise.
+        let asked = std::mem::take(&mut self.asked);
+        self.flight = Some(Flight { id, batch, begins, asked, is_pruning, drafts: draft });
     }
 
     /// What holds when no commit is under way; looked at before each commit, as it looks at every message.
@@ -167,9 +176,8 @@ impl<A: Clone + Ord, M: Clone> Partition<A, M> {
 
     /// Takes in that a commit is applied: now its messages leave, its receipts are acknowledged, its calls answered.
     pub(super) fn committed(&mut self, now: Timestamp, id: CommitId, out: &mut Vec<Action<A, M>>) {
-        let Some(Flight { batch, begins, drafts: draft, .. }) = self.flight.take_if(|flight| flight.id == id) else {
-            return;
-        };
+        let Some(flight) = self.flight.take_if(|flight| flight.id == id) else { return };
+        let Flight { batch, begins, asked, is_pruning, drafts: draft, .. } = flight;
         self.suspects -= self.suspects.min(batch.len());
         for (actor, presence) in &draft.presences {
             match presence.filter(|presence| presence.halted) {
@@ -182,6 +190,12 @@ impl<A: Clone + Ord, M: Clone> Partition<A, M> {
         self.lot.committed(draft.parked);
         self.attempts_committed(begins, draft.attempts, out);
         self.sender.committed(now, draft.appends, out);
+        for (from, birth) in asked {
+            self.tell_standing(from, birth, out);
+        }
+        if is_pruning {
+            self.prune(now, out);
+        }
         out.extend(draft.singles.into_iter().map(|(to, envelope)| Action::Send { to, wire: Wire::Single(envelope) }));
         let mut actors = BTreeSet::new();
         for ready in batch {
@@ -206,15 +220,20 @@ impl<A: Clone + Ord, M: Clone> Partition<A, M> {
         self.ask_passed(now, out);
     }
 
+    /// Lets a bundle of answers go whose time is over.
+    pub(super) fn prune(&mut self, now: Timestamp, out: &mut Vec<Action<A, M>>) {
+        let pruned = self.answers.prune(now);
+        out.extend(pruned.map(|(answers, bundles)| Action::Prune { answers, bundles }));
+    }
+
     /// Takes in that a commit was refused for a reason in itself: it is tried in halves, down to the one message that is to
     /// blame (R6).
     pub(super) fn aborted(&mut self, now: Timestamp, id: CommitId, error: String, out: &mut Vec<Action<A, M>>) {
-        let Some(Flight { mut batch, begins, drafts: draft, .. }) = self.flight.take_if(|flight| flight.id == id)
-        else {
-            return;
-        };
+        let Some(flight) = self.flight.take_if(|flight| flight.id == id) else { return };
+        let Flight { mut batch, begins, is_pruning, drafts: draft, .. } = flight;
         // What the answers want for themselves may be to blame: the messages are tried without it.
-        let is_plain = draft.bundle.is_none() && draft.outdated.is_empty();
+        let is_for_answers = is_pruning && batch.is_empty();
+        let is_plain = draft.bundle.is_none() && draft.outdated.is_empty() && !is_for_answers;
         if !is_plain {
             self.answers.refused(now);
         }

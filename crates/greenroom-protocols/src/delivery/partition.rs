@@ -10,8 +10,8 @@ use super::parking::Lot;
 use super::recalls::Recalls;
 use super::timers::Timers;
 use super::{
-    Action, Answer, Birth, Config, DeadLetter, Deferred, Envelope, Event, Lane, Leaves, Life, Ownership, Presence,
-    Receiver, Recorded, Recovered, Sealed, Sender, Slot, Source, Stop, TurnId, Wire,
+    Action, Answer, Birth, Config, DeadLetter, Deferred, Envelope, Event, Lane, Leaves, Life, Ownership, PartitionId,
+    Presence, Receiver, Recorded, Recovered, Sealed, Sender, Slot, Source, Stop, TurnId, Wire,
 };
 use crate::reminders::Wall;
 use crate::time::Timestamp;
@@ -35,6 +35,8 @@ pub struct Partition<A, M> {
     pub(super) suspects: usize,
     pub(super) split: usize,
     pub(super) asks: BTreeMap<Birth, Question<A>>,
+    /// Questions of other partitions, and the creations that they ask about: the next commit answers them.
+    pub(super) asked: BTreeSet<(PartitionId, Birth)>,
     pub(super) tombstones: BTreeMap<A, Presence>,
     pub(super) timers: Timers<A, M>,
     pub(super) lot: Lot<A, M>,
@@ -100,6 +102,7 @@ impl<A: Clone + Ord, M: Clone> Partition<A, M> {
             suspects: 0,
             split: 0,
             asks: BTreeMap::new(),
+            asked: BTreeSet::new(),
             queued: 0,
             turn_serial: 0,
             commit_serial: 0,
@@ -165,8 +168,9 @@ impl<A: Clone + Ord, M: Clone> Partition<A, M> {
                 self.ask_again(now, out);
                 self.timers.tick(now);
                 self.let_go_on(now, out);
-                let pruned = self.answers.prune(now);
-                out.extend(pruned.map(|(answers, bundles)| Action::Prune { answers, bundles }));
+                if !self.config.checks.confirmed_by_commit {
+                    self.prune(now, out);
+                }
             }
         }
         self.advance(now, out);
@@ -177,8 +181,7 @@ impl<A: Clone + Ord, M: Clone> Partition<A, M> {
         let asks = self.asks.values().filter(|ask| ask.through.is_none()).map(|ask| ask.ask_at);
         let held = self.held.values().copied();
         // What the answers want committed waits for the commit that is under way.
-        let answers =
-            self.answers.work_at().filter(|_| self.flight.is_none()).into_iter().chain(self.answers.prune_at());
+        let answers = self.answers.work_at().filter(|_| self.flight.is_none());
         let deadlines = self.sender.deadline().into_iter().chain(asks).chain(held);
         deadlines.chain(self.timers.deadline()).chain(answers).min()
     }
@@ -250,11 +253,12 @@ impl<A: Clone + Ord, M: Clone> Partition<A, M> {
                 out.push(Action::DeadLetter { envelope, why: DeadLetter::NoRoom });
             }
             Wire::Single(envelope) => self.accept(now, Source::Uncounted, envelope, out),
-            Wire::Ask { from, birth } => {
-                let committed = self.sender.committed_in(Lane::Counted(from));
-                let wire = Wire::Standing { from: self.owner.partition, life: self.life, birth, committed };
-                out.push(Action::Send { to: from, wire });
+            Wire::Ask { from, birth } if !self.config.checks.confirmed_by_commit => {
+                self.tell_standing(from, birth, out)
             }
+            // Who asks does so again.
+            Wire::Ask { .. } if self.asked.len() >= QUESTIONS_MAX => {}
+            Wire::Ask { from, birth } => _ = self.asked.insert((from, birth)),
             Wire::Standing { from, life, birth, committed } => {
                 if let Some(ask) = self.asks.get_mut(&birth).filter(|ask| ask.through.is_none() && birth.by == from) {
                     ask.through = Some((life, committed));
@@ -456,6 +460,13 @@ impl<A: Clone + Ord, M: Clone> Partition<A, M> {
         ask.actors.insert(actor.clone());
     }
 
+    /// Tells a partition the number of the last message that is committed for it, at or below which a creation is.
+    pub(super) fn tell_standing(&self, to: PartitionId, birth: Birth, out: &mut Vec<Action<A, M>>) {
+        let committed = self.sender.committed_in(Lane::Counted(to));
+        let wire = Wire::Standing { from: self.owner.partition, life: self.life, birth, committed };
+        out.push(Action::Send { to, wire });
+    }
+
     fn ask_again(&mut self, now: Timestamp, out: &mut Vec<Action<A, M>>) {
         let (from, again) = (self.owner.partition, now + self.config.retransmit_max);
         for (birth, ask) in self.asks.iter_mut().filter(|(_, ask)| ask.through.is_none() && ask.ask_at <= now) {
@@ -505,3 +516,6 @@ impl<A: Clone + Ord, M: Clone> Partition<A, M> {
         out.push(Action::Stop(why));
     }
 }
+
+/// Questions of other partitions that may wait for a commit.
+const QUESTIONS_MAX: usize = 1024;

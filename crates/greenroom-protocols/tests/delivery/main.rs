@@ -4,6 +4,7 @@ mod answers;
 mod deaths;
 #[path = "../delivery_world/mod.rs"]
 mod delivery_world;
+mod deposed;
 mod lanes;
 mod operators;
 mod promises;

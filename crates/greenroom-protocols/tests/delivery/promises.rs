@@ -169,8 +169,8 @@ fn an_answered_question_is_not_asked_again_while_a_message_still_waits_for_its_t
     );
     for _ in ["question", "answer"] {
         world.deliver(0, forward);
+        world.settle(forward);
     }
-    world.settle(forward);
     assert_eq!(world.dead, [(20, 7)], "nothing was ever created, and 21 is busy");
     let owner = world.owner(1);
     let turn = *world.owners[owner].running.keys().next().expect("the turn of 9");
