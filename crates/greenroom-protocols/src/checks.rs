@@ -34,6 +34,10 @@ pub struct Checks {
     pub exact_move: bool,
     /// A new owner of a range decides no move until every active node has reported.
     pub move_wait: bool,
+    /// A host drops a state on the move only on the word of the owner of its own view.
+    pub void_view: bool,
+    /// A host reports the states that have come to it and are not decided.
+    pub carried_report: bool,
     /// Who holds what an actor was judges the owner's grant by what had been released there when it began to.
     pub held_floor: bool,
     /// A host refuses a grant for another incarnation of its node (D4).
@@ -68,6 +72,8 @@ impl Default for Checks {
             exact_release: true,
             exact_move: true,
             move_wait: true,
+            void_view: true,
+            carried_report: true,
             held_floor: true,
             incarnation_check: true,
             hint_grace: true,

@@ -79,6 +79,15 @@ impl Host {
         Acceptance::Accepted
     }
 
+    /// Returns true if `by` owns the range in this node's view, and has done so without a break since its version `view`: then its
+    /// [`Decision::Void`](super::Decision::Void) counts.
+    ///
+    /// A former owner may have given the actor to another host, which cannot accept that any more.
+    pub fn heeds(&self, by: NodeId, view: u64) -> bool {
+        let is_owner = self.tenure.owner == Some(by) && (self.tenure.since..=self.version()).contains(&view);
+        is_owner || !self.checks.void_view
+    }
+
     /// The highest epoch that was released here, of any actor of the range.
     pub fn floor(&self) -> Epoch {
         self.floor

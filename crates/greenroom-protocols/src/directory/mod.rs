@@ -20,7 +20,8 @@
 //!   not reported are over. What is reported is served at once. An actor on a node that died waits for that node's lease.
 //!
 //! - **Moves.** An actor that goes to another host with its state is nowhere until the owner has given it to the one or to
-//!   the other, by compare-and-swap on its epoch; see `moves`. Who holds the state judges the grant by the floor as it was when it began to:
+//!   the other, by compare-and-swap on its epoch; see `moves`. Both report what they hold, and drop it only on the word of the owner of
+//!   their own view: a former owner may have given it to the other, which could not accept that any more. Who holds the state judges the grant by the floor as it was when it began to:
 //!   later it may have risen by another actor's end, and the grant may be the answer to a second question, its first one lost.
 //!
 //! This is one mechanism where the design names two (the old owner's snapshot, and registration anew after a crash): the
@@ -167,7 +168,7 @@ pub enum Action<K> {
     Ready,
 }
 
-/// All that one host has activated of one range.
+/// All that one host has of one range.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct Report<K> {
     /// The host.
@@ -176,8 +177,32 @@ pub struct Report<K> {
     pub range: RangeId,
     /// The version of the host's view when it listed them.
     pub view: u64,
-    /// Its activations.
+    /// Its activations, and those whose states have left it and that the owner has not decided.
     pub activations: Vec<(K, Epoch)>,
+    /// States that have come to it and that the owner has not decided, by the activations that they were.
+    #[serde(default = "Vec::new", skip_serializing_if = "Vec::is_empty")]
+    pub carried: Vec<(K, Placed)>,
+}
+
+/// What a node lists for a [`Report`].
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct HostedActors<K> {
+    /// See [`Report::activations`].
+    pub activations: Vec<(K, Epoch)>,
+    /// See [`Report::carried`].
+    pub carried: Vec<(K, Placed)>,
+}
+
+impl<K> Default for HostedActors<K> {
+    fn default() -> Self {
+        Self { activations: Vec::new(), carried: Vec::new() }
+    }
+}
+
+impl<K> From<Vec<(K, Epoch)>> for HostedActors<K> {
+    fn from(activations: Vec<(K, Epoch)>) -> Self {
+        Self { activations, carried: Vec::new() }
+    }
 }
 
 /// An actor that a host released.

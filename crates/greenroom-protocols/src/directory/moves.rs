@@ -38,7 +38,8 @@ pub struct Move<K> {
 pub enum Decision {
     /// The actor is the asker's: it activates it with what it holds, once it [accepts](super::Range::accept) the grant.
     Granted(Grant),
-    /// That activation is not the actor's last one any more: what the asker holds is void.
+    /// That activation is not the actor's last one any more: what the asker holds is void, if the asker still
+    /// [heeds](super::Range::heeds) the owner.
     Void,
     /// Not known yet: ask again.
     Wait,
@@ -58,7 +59,9 @@ impl<K: Ord + Clone> Owner<K> {
         if self.recovers(now, &view) && self.checks.move_wait {
             return Decision::Wait;
         }
-        let Some(entry) = self.entries.get(&wish.key).copied() else { return Decision::Void };
+        // A host of a state that its source has dropped, on the word of a former owner, may have the actor as the source might.
+        let carried = self.carried.get(&wish.key).filter(|carried| carried.by == wish.to).map(|carried| carried.from);
+        let Some(entry) = self.entries.get(&wish.key).copied().or(carried) else { return Decision::Void };
         if entry.node == wish.to && self.moved.get(&wish.key) == Some(&wish.from.epoch) {
             return Decision::Granted(self.seal(entry));
         }
@@ -70,6 +73,7 @@ impl<K: Ord + Clone> Owner<K> {
             return Decision::Wait;
         }
         let placed = Placed { node: wish.to, epoch: self.next_epoch() };
+        self.carried.remove(&wish.key);
         self.entries.insert(wish.key.clone(), placed);
         self.moved.insert(wish.key.clone(), wish.from.epoch);
         Decision::Granted(self.seal(placed))

@@ -26,9 +26,22 @@ pub struct Owner<K> {
     pub(super) entries: BTreeMap<K, Placed>,
     /// Names entries only.
     pub(super) moved: Moved<K>,
+    /// States on the move that their sources have not reported, by their actors.
+    pub(super) carried: BTreeMap<K, CarriedState>,
     recovery: Option<Box<Recovery>>,
     /// Reports from views that we have not seen, the newest of each host.
     early: BTreeMap<NodeId, Report<K>>,
+}
+
+/// A state that has come to a host, and whose actor the owner has not decided.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(super) struct CarriedState {
+    /// The host.
+    pub(super) by: NodeId,
+    /// The activation that it was.
+    pub(super) from: Placed,
+    /// Callers wait until then for the host to ask for the actor.
+    until: Timestamp,
 }
 
 /// What a tenure still waits for.
@@ -53,6 +66,7 @@ impl<K: Ord + Clone> Owner<K> {
             last: Epoch::default(),
             entries: BTreeMap::new(),
             moved: Moved::new(),
+            carried: BTreeMap::new(),
             recovery: None,
             early: BTreeMap::new(),
         }
@@ -70,9 +84,12 @@ impl<K: Ord + Clone> Owner<K> {
                 Some(_) => {}
             }
         }
-        match self.recovery.as_ref().filter(|_| self.checks.report_wait) {
+        if let Some(recovery) = self.recovery.as_ref().filter(|_| self.checks.report_wait) {
+            return self.unknown(now, view, recovery);
+        }
+        match self.carried.get(key).filter(|carried| carried.until > now && !self.entries.contains_key(key)) {
+            Some(carried) => Resolution::Wait { until: Some(carried.until.min(now + CLAIM_LOOK_AFTER)) },
             None => Resolution::Absent,
-            Some(recovery) => self.unknown(now, view, recovery),
         }
     }
 
@@ -85,6 +102,7 @@ impl<K: Ord + Clone> Owner<K> {
             return known;
         }
         let placed = Placed { node, epoch: self.next_epoch() };
+        self.carried.remove(&key);
         self.entries.insert(key, placed);
         Resolution::At(self.seal(placed))
     }
@@ -108,6 +126,7 @@ impl<K: Ord + Clone> Owner<K> {
         if begins {
             self.entries.clear();
             self.moved.clear();
+            self.carried.clear();
             self.recovery = (self.tenure.owner == Some(self.me)).then(|| {
                 let hosts = view.members.iter().filter(|(_, m)| m.status != Status::Joining).map(|(id, _)| *id);
                 Box::new(Recovery { unreported: hosts.collect(), ask_at: now + ASK_AFTER, asked: 0 })
@@ -116,6 +135,7 @@ impl<K: Ord + Clone> Owner<K> {
             let checks = self.checks;
             self.entries.retain(|_, placed| gone(checks, &view, placed.node).is_none_or(|over| over > now));
             self.moved.retain(|key, _| self.entries.contains_key(key));
+            self.carried.retain(|_, carried| gone(checks, &view, carried.by).is_none());
         }
         let (arrived, early) =
             std::mem::take(&mut self.early).into_iter().partition(|(_, report)| report.view <= view.version);
@@ -144,7 +164,7 @@ impl<K: Ord + Clone> Owner<K> {
 
     /// Whether nothing is kept of a range that is another node's.
     pub(super) fn is_idle(&self) -> bool {
-        self.entries.is_empty() && self.moved.is_empty() && self.recovery.is_none()
+        self.entries.is_empty() && self.moved.is_empty() && self.carried.is_empty() && self.recovery.is_none()
     }
 
     /// Takes in a host's report.
@@ -160,6 +180,13 @@ impl<K: Ord + Clone> Owner<K> {
         if counts {
             for (key, epoch) in report.activations {
                 self.merge(key, Placed { node: report.from, epoch }, out);
+            }
+            for (key, from) in report.carried.into_iter().filter(|_| self.checks.carried_report) {
+                self.last = self.last.max(from.epoch);
+                let carried = CarriedState { by: report.from, from, until: now + CLAIM_WAIT };
+                if self.carried.get(&key).is_none_or(|known| known.from.epoch < from.epoch) {
+                    self.carried.insert(key, carried);
+                }
             }
             self.progress(now, out);
         }
@@ -279,3 +306,7 @@ fn gone(checks: Checks, view: &View, node: NodeId) -> Option<Timestamp> {
 
 /// Silence after which a host is asked for its report again.
 const ASK_AFTER: Duration = Duration::from_millis(500);
+/// Time for which callers of an actor wait whose state is reported to be on the move: its host asks for it again and again.
+const CLAIM_WAIT: Duration = Duration::from_secs(5);
+/// Time after which such callers look whether the host has asked.
+const CLAIM_LOOK_AFTER: Duration = Duration::from_millis(50);

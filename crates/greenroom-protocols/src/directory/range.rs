@@ -2,7 +2,7 @@
 
 use super::host::{Acceptance, Host};
 use super::owner::Owner;
-use super::{Action, Decision, Epoch, Event, Grant, Move, Placed, RangeId, Released, Report, Resolution};
+use super::{Action, Decision, Epoch, Event, Grant, HostedActors, Move, Placed, RangeId, Released, Report, Resolution};
 use crate::checks::Checks;
 use crate::node::NodeId;
 use crate::time::Timestamp;
@@ -30,12 +30,12 @@ impl<K: Ord + Clone> Range<K> {
 
     /// Applies `event` at `now`, appending what must happen to `out`, in order. Never fails.
     ///
-    /// `activations` lists all that is active here of the range; it is called only if a report is due.
+    /// `hosted` lists all that is here of the range; it is called only if a report is due.
     pub fn handle(
         &mut self,
         now: Timestamp,
         event: Event<K>,
-        activations: impl FnOnce() -> Vec<(K, Epoch)>,
+        hosted: impl FnOnce() -> HostedActors<K>,
         out: &mut Vec<Action<K>>,
     ) {
         match event {
@@ -43,12 +43,12 @@ impl<K: Ord + Clone> Range<K> {
                 let report_to = self.host.view(view.clone());
                 self.owner.view(now, view, out);
                 if let Some(to) = report_to {
-                    self.send_report(now, to, activations(), out);
+                    self.send_report(now, to, hosted(), out);
                 }
             }
             Event::Asked { from, view } => {
                 if self.host.answers(from, view) {
-                    self.send_report(now, from, activations(), out);
+                    self.send_report(now, from, hosted(), out);
                 }
             }
             Event::Report(report) => self.owner.report(now, report, out),
@@ -103,6 +103,11 @@ impl<K: Ord + Clone> Range<K> {
         self.host.accept_held(since, grant)
     }
 
+    /// Returns true if a refusal of `by` from its version `view` still counts here; see [`Host::heeds`].
+    pub fn heeds(&self, by: NodeId, view: u64) -> bool {
+        self.host.heeds(by, view)
+    }
+
     /// The highest epoch that was released here; see [`Host::floor`].
     pub fn floor(&self) -> Epoch {
         self.host.floor()
@@ -137,8 +142,9 @@ impl<K: Ord + Clone> Range<K> {
         self.owner.len()
     }
 
-    fn send_report(&mut self, now: Timestamp, to: NodeId, activations: Vec<(K, Epoch)>, out: &mut Vec<Action<K>>) {
-        let report = Report { from: self.me, range: self.range, view: self.host.version(), activations };
+    fn send_report(&mut self, now: Timestamp, to: NodeId, hosted: HostedActors<K>, out: &mut Vec<Action<K>>) {
+        let HostedActors { activations, carried } = hosted;
+        let report = Report { from: self.me, range: self.range, view: self.host.version(), activations, carried };
         if to == self.me {
             self.owner.report(now, report, out);
         } else {

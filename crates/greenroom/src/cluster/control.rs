@@ -40,8 +40,13 @@ pub(crate) enum ControlMessage {
     Table { version: u64 },
     /// I have the state of this actor: may I activate it?
     Claim { wish: Move<Entry> },
-    /// What I have decided.
-    Decided { wish: Move<Entry>, decision: Decision },
+    /// What I have decided, in this version of my view.
+    Decided {
+        wish: Move<Entry>,
+        decision: Decision,
+        #[serde(default)]
+        view: u64,
+    },
     /// The actor whose state you sent me is active here.
     Took { wish: Move<Entry> },
     /// The actor whose state you sent me is not taken.

@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use greenroom_protocols::checks::Checks;
 use greenroom_protocols::directory::{
-    self, Acceptance, Action, Epoch, Event, Grant, RANGES, Range, RangeId, Released, Resolution, range_of,
+    self, Acceptance, Action, Epoch, Event, Grant, HostedActors, RANGES, Range, RangeId, Released, Resolution, range_of,
 };
 use greenroom_protocols::node::{NodeId, View};
 use greenroom_world::Timestamp;
@@ -25,7 +25,7 @@ use self::border::Beyond;
 pub(crate) use self::border::Border;
 pub(crate) use self::entry::Entry;
 use self::memory::Memory;
-pub(crate) use self::moves::MoveEnd;
+pub(crate) use self::moves::{MoveEnd, MoveWord};
 use super::placement;
 use crate::actor::error::Refusal;
 use crate::actor::key::ActorId;
@@ -51,7 +51,7 @@ pub(crate) struct RangeHere {
     /// The last activations that ended here: who is sent the actor's messages hears of it by them, at the latest.
     gone: VecDeque<(Entry, Epoch)>,
     /// Actors whose states have come from other nodes, and the shards that have these, until it is decided whose they are.
-    carried: BTreeMap<Entry, ShardId>,
+    carried: BTreeMap<Entry, (ShardId, directory::Placed)>,
     /// Where this range's actors went that moved last, if this node decided it.
     memory: Memory,
     /// Actors that go from one shard of this node to another, which has them under the epoch of their activation.
@@ -134,7 +134,7 @@ impl Directory {
         if let Some(active) = range.active.get(&entry) {
             return Ok(range.location(&entry, active));
         }
-        if let Some(shard) = range.carried.get(&entry).copied() {
+        if let Some((shard, _)) = range.carried.get(&entry).copied() {
             if let Some(grant) = brought.filter(|grant| grant.by == self.me) {
                 self.take_back(&mut range, now, &entry, asker.from, &grant);
             }
@@ -181,7 +181,7 @@ impl Directory {
                     // Ours once, and released since, or nothing that the caller can speak to: its entry is to go.
                     _ => {
                         let released = range.machine.release(entry.clone(), grant.placed.epoch);
-                        range.machine.handle(now, Event::Released(released), Vec::new, &mut Vec::new());
+                        range.machine.handle(now, Event::Released(released), HostedActors::default, &mut Vec::new());
                         self.note_gone(now, &mut range, &entry);
                         resolution = range.machine.resolve(now, &entry);
                     }
@@ -278,7 +278,7 @@ impl Directory {
         let released = range.machine.release(entry.clone(), epoch);
         match range.machine.owner() {
             Some(owner) if owner == self.me => {
-                range.machine.handle(now, Event::Released(released), Vec::new, &mut Vec::new());
+                range.machine.handle(now, Event::Released(released), HostedActors::default, &mut Vec::new());
                 self.note_gone(now, &mut range, &entry);
                 None
             }
@@ -316,8 +316,8 @@ impl Directory {
     pub(crate) fn view(&self, now: Timestamp, view: &Arc<View>) -> Vec<(RangeId, Action<Entry>)> {
         let all = self.all(now, |range, out| {
             let before = range.machine.tenure();
-            let RangeHere { machine, active, .. } = range;
-            machine.handle(now, Event::View(view.clone()), || list(active), out);
+            let RangeHere { machine, active, carried, .. } = range;
+            machine.handle(now, Event::View(view.clone()), || list(active, carried), out);
             if let Some(border) = self.border() {
                 border.viewed(self, now, range, before, view);
             }
@@ -329,9 +329,9 @@ impl Directory {
     /// Ticks what is due: what must be sent.
     pub(crate) fn tick(&self, now: Timestamp) -> Vec<(RangeId, Action<Entry>)> {
         self.all(now, |range, out| {
-            let RangeHere { machine, active, .. } = range;
+            let RangeHere { machine, active, carried, .. } = range;
             if machine.deadline().is_some_and(|due| due <= now) {
-                machine.handle(now, Event::Tick, || list(active), out);
+                machine.handle(now, Event::Tick, || list(active, carried), out);
                 if let Some(border) = self.border() {
                     border.recovered(now, range);
                 }
@@ -352,9 +352,9 @@ impl Directory {
             Event::Released(released) => Some(released.key.clone()),
             _ => None,
         };
-        let RangeHere { machine, active, .. } = &mut *here;
+        let RangeHere { machine, active, carried, .. } = &mut *here;
         let mut out = Vec::new();
-        machine.handle(now, event, || list(active), &mut out);
+        machine.handle(now, event, || list(active, carried), &mut out);
         if let Some(border) = self.border() {
             border.acted(now, &mut here, &out);
             border.recovered(now, &mut here);
@@ -392,7 +392,7 @@ impl Directory {
     fn take_back(&self, range: &mut RangeHere, now: Timestamp, entry: &Entry, from: NodeId, grant: &Grant) {
         let placed = directory::Placed { node: from, epoch: grant.placed.epoch };
         let released = Released { key: entry.clone(), placed };
-        range.machine.handle(now, Event::Released(released), Vec::new, &mut Vec::new());
+        range.machine.handle(now, Event::Released(released), HostedActors::default, &mut Vec::new());
         self.note_gone(now, range, entry);
     }
 
@@ -456,8 +456,14 @@ fn lock(range: &Mutex<RangeHere>) -> MutexGuard<'_, RangeHere> {
     range.lock().expect("a range of the directory is not as its machine left it")
 }
 
-fn list(active: &BTreeMap<Entry, Active>) -> Vec<(Entry, Epoch)> {
-    active.iter().map(|(entry, active)| (entry.clone(), active.epoch)).collect()
+fn list(
+    active: &BTreeMap<Entry, Active>,
+    carried: &BTreeMap<Entry, (ShardId, directory::Placed)>,
+) -> HostedActors<Entry> {
+    HostedActors {
+        activations: active.iter().map(|(entry, active)| (entry.clone(), active.epoch)).collect(),
+        carried: carried.iter().map(|(entry, (_, from))| (entry.clone(), *from)).collect(),
+    }
 }
 
 /// Each try but the last has removed an obstacle.

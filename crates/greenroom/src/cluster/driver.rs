@@ -18,7 +18,7 @@ use tokio::sync::mpsc;
 
 use self::ranges::ENTRIES_A_MESSAGE;
 use super::control::{ControlMessage, Errand};
-use super::directory::Entry;
+use super::directory::{Entry, MoveWord};
 use super::mesh::{Inbound, Mesh};
 use super::table::TableStore;
 use super::view::ClusterView;
@@ -369,7 +369,9 @@ impl Driver {
             ControlMessage::Released { released } => self.released(from, released),
             ControlMessage::Table { version } => self.heard_version(from, version),
             ControlMessage::Claim { wish } => self.claimed(from, wish),
-            ControlMessage::Decided { wish, decision } => self.decided(wish, decision, None),
+            ControlMessage::Decided { wish, decision, view } => {
+                self.decided(wish, MoveWord::of(decision, from, view));
+            }
             ControlMessage::Took { wish } => self.took(from, wish),
             ControlMessage::Declined { wish } => self.declined(wish),
             ControlMessage::Settled { key, placed } => self.settled(from, &key, placed),

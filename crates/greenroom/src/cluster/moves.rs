@@ -11,12 +11,12 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use bytes::{BufMut, Bytes, BytesMut};
-use greenroom_protocols::directory::{Decision, Epoch, Move, Placed};
+use greenroom_protocols::directory::{Epoch, Move, Placed};
 use greenroom_protocols::node::NodeId;
 use greenroom_world::Timestamp;
 
 use self::carried::Carried;
-use super::directory::{Entry, MoveEnd};
+use super::directory::{Entry, MoveEnd, MoveWord};
 use super::{ControlMessage, Order};
 use crate::actor::error::Refusal;
 use crate::actor::interface::Travels;
@@ -180,7 +180,7 @@ impl Shard {
         }
         let known = moves.undecided.get(id).map(|known| known.from.epoch);
         let is_newer = known.is_none_or(|known| known < from.epoch);
-        let since = node.directory().filter(|_| is_newer).and_then(|directory| directory.carry(id, self.id()));
+        let since = node.directory().filter(|_| is_newer).and_then(|directory| directory.carry(id, self.id(), from));
         let Some(since) = since else { return Err("it is here already".to_owned()) };
         let held = moves.undecided.remove(id).map(|known| known.held).unwrap_or_default();
         let ask_at = self.now() + ASK_AGAIN_AFTER;
@@ -217,14 +217,14 @@ impl Shard {
     }
 
     /// The owner has decided a move; `host` is the new host, if it said so itself.
-    pub(crate) fn decided(&self, wish: &Move<Entry>, decision: &Decision, host: Option<NodeId>) {
+    pub(crate) fn decided(&self, wish: &Move<Entry>, word: MoveWord) {
         let node = &self.port().node;
         let id = &wish.key.id();
         let known = |undecided: &Undecided| (undecided.from == wish.from).then_some(undecided.since);
         let Some(since) = self.moves().borrow().undecided.get(id).and_then(known) else { return };
         // Without a lease nothing begins here. It is asked for again.
         let Some(directory) = node.directory().filter(|_| self.fence_open()) else { return };
-        let end = directory.end_move(node, wish, decision, (self.id(), since));
+        let end = directory.end_move(node, wish, word, (self.id(), since));
         if let MoveEnd::Again = end {
             return;
         }
@@ -237,6 +237,10 @@ impl Shard {
             self.note_arrived(id, wish.from.node, &letter);
             self.note_carried(id, bytes);
         } else {
+            let host = match word {
+                MoveWord::Superseded { host } => host,
+                _ => None,
+            };
             if told.is_nobody() && !node.is_draining() {
                 self.tell_moved(id, host.unwrap_or(wish.to));
             }

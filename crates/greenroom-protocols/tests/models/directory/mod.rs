@@ -99,6 +99,7 @@ fn exhaust(name: &str, cluster: Cluster) {
     checker.assert_no_discovery("no two nodes whose lease is open host the same actor");
     checker.assert_no_discovery("an epoch is one activation");
     checker.assert_no_discovery("a moved actor goes on from its last state");
+    checker.assert_no_discovery("a state that left is somewhere while nobody died");
     checker.assert_no_discovery("what is held is not given up for another actor's end");
     if checker.model().moves_max > 0 {
         checker.assert_any_discovery("an actor arrives elsewhere");
@@ -168,6 +169,7 @@ fn breaks(name: &str, cluster: Cluster, without: impl FnOnce(&mut Checks)) {
     let broken = [
         "no two nodes whose lease is open host the same actor",
         "a moved actor goes on from its last state",
+        "a state that left is somewhere while nobody died",
         "what is held is not given up for another actor's end",
     ];
     let path = broken.iter().find_map(|property| checker.discovery(property));
@@ -270,4 +272,15 @@ fn without_waiting_for_reports_a_new_owner_activates_twice() {
 #[test]
 fn without_waiting_for_the_lease_the_dead_and_the_living_both_host() {
     breaks("lease_wait", owner_dies(), |checks| checks.lease_wait = false);
+}
+
+#[test]
+fn without_the_view_of_a_refusal_a_state_is_dropped_that_the_new_owner_has_given_back() {
+    let joins = Cluster { releases_max: 0, ..moves_while_a_joiner_takes_the_range() };
+    breaks("void_view", joins, |checks| checks.void_view = false);
+}
+
+#[test]
+fn without_reports_of_what_is_carried_a_state_is_lost_that_its_source_has_dropped() {
+    breaks("carried_report", moves_while_the_owner_drains(), |checks| checks.carried_report = false);
 }

@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use greenroom_protocols::checks::Checks;
 use greenroom_protocols::directory::{
-    Acceptance, Action, Decision, Epoch, Event, Grant, Move, Placed, Range, RangeId, Released, Report, Resolution,
+    Acceptance, Action, Decision, Epoch, Event, Grant, HostedActors, Move, Placed, Range, RangeId, Released, Report,
+    Resolution,
 };
 use greenroom_protocols::node::{Member, NodeId, Status, View};
 use greenroom_protocols::time::Timestamp;
@@ -49,6 +50,8 @@ pub(super) struct State {
     pub(super) released: usize,
     pub(super) asked: usize,
     pub(super) moved: usize,
+    /// States that have left their activations.
+    pub(super) departed: BTreeSet<(Key, Epoch)>,
     /// Who held a state was granted its actor, and took the grant for an old one.
     pub(super) is_spurned: bool,
     /// Every activation that has begun: the epoch that its state came from, if it was moved, and whether it was released.
@@ -77,8 +80,15 @@ pub(super) struct Node {
 
 impl Node {
     /// What it reports: also what is undecided.
-    fn listed(active: &BTreeMap<Key, Epoch>, leaving: &BTreeMap<Key, Epoch>) -> Vec<(Key, Epoch)> {
-        active.iter().chain(leaving).map(|(key, epoch)| (*key, *epoch)).collect()
+    fn listed(
+        active: &BTreeMap<Key, Epoch>,
+        leaving: &BTreeMap<Key, Epoch>,
+        carried: &BTreeMap<Key, Placed>,
+    ) -> HostedActors<Key> {
+        HostedActors {
+            activations: active.iter().chain(leaving).map(|(key, epoch)| (*key, *epoch)).collect(),
+            carried: carried.iter().map(|(key, from)| (*key, *from)).collect(),
+        }
     }
 }
 
@@ -90,8 +100,9 @@ pub(super) enum Message {
     Deactivate(NodeId, Key, Epoch),
     Carry(NodeId, Key, Placed),
     Ask(NodeId, Move<Key>),
-    /// The decision; `None` says that what the asker holds is void.
-    Decided(Move<Key>, Option<Grant>),
+    Decided(Move<Key>, Grant),
+    /// What the asker holds is void, says this owner in this version of its view.
+    Void(Move<Key>, NodeId, u64),
 }
 
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -137,8 +148,9 @@ impl Cluster {
     fn handle(&self, state: &mut State, node: NodeId, event: Event<Key>) {
         let now = self.at(state);
         let mut out = Vec::new();
-        let Node { range, active, leaving, .. } = state.nodes.get_mut(&node).expect("only known nodes are addressed");
-        range.handle(now, event, || Node::listed(active, leaving), &mut out);
+        let Node { range, active, leaving, carried, .. } =
+            state.nodes.get_mut(&node).expect("only known nodes are addressed");
+        range.handle(now, event, || Node::listed(active, leaving, carried), &mut out);
         for action in out {
             match action {
                 Action::Report { to, report } => _ = state.network.insert(Message::Report(to, report)),
@@ -205,14 +217,21 @@ impl Cluster {
             }
             Message::Ask(to, wish) => {
                 let now = self.at(state);
-                let decision = state.nodes.get_mut(&to).expect("owners are known").range.decide(now, &wish);
-                match decision {
-                    Decision::Granted(grant) => _ = state.network.insert(Message::Decided(wish, Some(grant))),
-                    Decision::Void => _ = state.network.insert(Message::Decided(wish, None)),
+                let range = &mut state.nodes.get_mut(&to).expect("owners are known").range;
+                match range.decide(now, &wish) {
+                    Decision::Granted(grant) => _ = state.network.insert(Message::Decided(wish, grant)),
+                    Decision::Void => {
+                        let version = range.version();
+                        state.network.insert(Message::Void(wish, to, version));
+                    }
                     Decision::Wait | Decision::NotOwner(_) => {}
                 }
             }
-            Message::Decided(wish, granted) => self.decided(state, &wish, granted),
+            Message::Decided(wish, grant) => self.decided(state, &wish, Some(grant)),
+            Message::Void(wish, by, version) if state.nodes[&wish.to].range.heeds(by, version) => {
+                self.decided(state, &wish, None);
+            }
+            Message::Void(..) => {}
         }
     }
 
@@ -295,6 +314,7 @@ impl Model for Cluster {
             released: 0,
             asked: 0,
             moved: 0,
+            departed: BTreeSet::new(),
             is_spurned: false,
             born: BTreeMap::new(),
         };
@@ -375,6 +395,7 @@ impl Model for Cluster {
                 let here = state.nodes.get_mut(&node)?;
                 let epoch = here.active.remove(&key)?;
                 here.leaving.insert(key, epoch);
+                state.departed.insert((key, epoch));
                 here.since.insert(key, here.range.floor());
                 state.moved += 1;
                 state.network.insert(Message::Carry(to, key, Placed { node, epoch }));
@@ -424,6 +445,19 @@ impl Model for Cluster {
                             || !Self::open(state, other_life.host)
                     })
                 })
+            }),
+            Property::always("a state that left is somewhere while nobody died", |_, state: &State| {
+                let nobody_died = state.truth.members.values().all(|member| member.status != Status::Dead);
+                !nobody_died
+                    || state.departed.iter().all(|(key, epoch)| {
+                        let arrived =
+                            || state.born.iter().any(|((other, _), life)| other == key && life.from == Some(*epoch));
+                        let is_held = |node: &Node| {
+                            node.leaving.get(key) == Some(epoch)
+                                || node.carried.get(key).is_some_and(|from| from.epoch == *epoch)
+                        };
+                        state.nodes.values().any(is_held) || arrived()
+                    })
             }),
             Property::always("what is held is not given up for another actor's end", |_, state: &State| {
                 !state.is_spurned

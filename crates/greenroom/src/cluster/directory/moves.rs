@@ -1,6 +1,6 @@
 //! Moves, as the directory of one node sees them.
 
-use greenroom_protocols::directory::{Acceptance, Decision, Epoch, Move, Placed};
+use greenroom_protocols::directory::{Acceptance, Decision, Epoch, Grant, Move, Placed};
 use greenroom_protocols::node::NodeId;
 use greenroom_world::Timestamp;
 
@@ -9,6 +9,31 @@ use crate::actor::key::ActorId;
 use crate::cluster::Order;
 use crate::here::Here;
 use crate::shard::ShardId;
+
+/// A word on a move whose state is on this node.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum MoveWord {
+    /// The owner grants the actor to this node.
+    Granted(Grant),
+    /// The owner says, in this version of its view, that the state is void.
+    Refused { by: NodeId, view: u64 },
+    /// The actor is active elsewhere: on `host`, where that is known.
+    Superseded { host: Option<NodeId> },
+    /// Not known yet.
+    Undecided,
+}
+
+impl MoveWord {
+    /// Returns what `by` has decided in this version of its view. Nodes of the previous build do not say the version: 0.
+    pub(crate) fn of(decision: Decision, by: NodeId, view: u64) -> Self {
+        match decision {
+            Decision::Granted(grant) => Self::Granted(grant),
+            Decision::Void if view == 0 => Self::Superseded { host: None },
+            Decision::Void => Self::Refused { by, view },
+            Decision::Wait | Decision::NotOwner(_) => Self::Undecided,
+        }
+    }
+}
 
 /// How a move has ended on this node.
 pub(crate) enum MoveEnd {
@@ -32,13 +57,14 @@ impl Directory {
         range.machine.floor()
     }
 
-    /// Notes that a state has come to `shard`; the range's floor, or `None` if the actor is here already.
-    pub(crate) fn carry(&self, id: &ActorId, shard: ShardId) -> Option<Epoch> {
+    /// Notes that the state of the activation `from` has come to `shard`: it is reported until its actor is decided. Returns the range's
+    /// floor, or `None` if the actor is here already.
+    pub(crate) fn carry(&self, id: &ActorId, shard: ShardId, from: Placed) -> Option<Epoch> {
         let entry = Entry::new(id.clone());
         let mut range = self.range(entry.word);
-        let free = !range.active.contains_key(&entry) && range.carried.get(&entry).is_none_or(|at| *at == shard);
+        let free = !range.active.contains_key(&entry) && range.carried.get(&entry).is_none_or(|(at, _)| *at == shard);
         if free {
-            range.carried.insert(entry, shard);
+            range.carried.insert(entry, (shard, from));
         }
         free.then(|| range.machine.floor())
     }
@@ -47,18 +73,18 @@ impl Directory {
     pub(crate) fn waits_for_move(&self, wish: &Move<Entry>) -> Option<ShardId> {
         let range = self.range(wish.key.word);
         let leaves = range.active.get(&wish.key).filter(|active| active.is_moving() && active.epoch == wish.from.epoch);
-        leaves.map(Active::shard).or_else(|| range.carried.get(&wish.key).copied())
+        leaves.map(Active::shard).or_else(|| range.carried.get(&wish.key).map(|(shard, _)| *shard))
     }
 
-    /// Decides a move, as the owner of its range.
-    pub(crate) fn decide(&self, now: Timestamp, wish: &Move<Entry>) -> Decision {
+    /// Decides a move, as the owner of its range. Returns the version of the view too.
+    pub(crate) fn decide(&self, now: Timestamp, wish: &Move<Entry>) -> (Decision, u64) {
         let mut range = self.range(wish.key.word);
         let decision = range.machine.decide(now, wish);
         if let Decision::Granted(grant) = &decision {
             range.memory.note(wish.key.hash(), grant.placed.node, now);
             self.note_granted(now, &mut range, &wish.key, (grant.placed.node, grant.placed.epoch));
         }
-        decision
+        (decision, range.machine.version())
     }
 
     /// Takes in that a move is over, as the owner of its range; the owner, if that is another node.
@@ -68,17 +94,17 @@ impl Directory {
         range.machine.owner().filter(|owner| *owner != self.me)
     }
 
-    /// Takes in the decision of a move whose state is on `shard` of this node, since `since` was the range's floor.
+    /// Takes in the word on a move whose state is on `shard` of this node, since `since` was the range's floor.
     pub(crate) fn end_move(
         &self,
         node: &Here,
         wish: &Move<Entry>,
-        decision: &Decision,
+        word: MoveWord,
         (shard, since): (ShardId, Epoch),
     ) -> MoveEnd {
         let mut range = self.range(wish.key.word);
-        match decision {
-            Decision::Granted(grant) => match range.machine.accept_held(since, grant) {
+        match word {
+            MoveWord::Granted(grant) => match range.machine.accept_held(since, &grant) {
                 Acceptance::Accepted => {
                     range.carried.remove(&wish.key);
                     let epoch = grant.placed.epoch;
@@ -94,8 +120,14 @@ impl Directory {
                 Acceptance::NotOwner { .. } => return MoveEnd::Again,
                 Acceptance::Stale | Acceptance::NotMe => {}
             },
-            Decision::Void => {}
-            Decision::Wait | Decision::NotOwner(_) => return MoveEnd::Again,
+            MoveWord::Refused { by, view } if !range.machine.heeds(by, view) => {
+                if view > range.machine.version() {
+                    node.order(Order::Refresh(view));
+                }
+                return MoveEnd::Again;
+            }
+            MoveWord::Refused { .. } | MoveWord::Superseded { .. } => {}
+            MoveWord::Undecided => return MoveEnd::Again,
         }
         range.carried.remove(&wish.key);
         if range.active.get(&wish.key).is_some_and(|active| active.is_moving() && active.epoch == wish.from.epoch) {

@@ -5,7 +5,7 @@ use greenroom_protocols::node::NodeId;
 
 use super::Driver;
 use crate::cluster::control::ControlMessage;
-use crate::cluster::directory::Entry;
+use crate::cluster::directory::{Entry, MoveWord};
 
 impl Driver {
     /// This node has the state of an actor on the move: asks its owner for it.
@@ -13,8 +13,11 @@ impl Driver {
         let now = self.node.world().now();
         let Some(directory) = self.node.directory() else { return };
         match directory.decide(now, &wish) {
-            Decision::NotOwner(Some(owner)) => self.send(owner, &ControlMessage::Claim { wish }),
-            decision => self.decided(wish, decision, None),
+            (Decision::NotOwner(Some(owner)), _) => self.send(owner, &ControlMessage::Claim { wish }),
+            (decision, view) => {
+                let word = MoveWord::of(decision, wish.to, view);
+                self.decided(wish, word);
+            }
         }
     }
 
@@ -22,20 +25,21 @@ impl Driver {
     pub(super) fn claimed(&self, from: NodeId, wish: Move<Entry>) {
         let Some(directory) = self.node.directory().filter(|_| wish.to == from) else { return };
         // It asks again while nobody knows.
-        if let decision @ (Decision::Granted(_) | Decision::Void) = directory.decide(self.node.world().now(), &wish) {
-            self.send(from, &ControlMessage::Decided { wish, decision });
+        let (decision, view) = directory.decide(self.node.world().now(), &wish);
+        if matches!(decision, Decision::Granted(_) | Decision::Void) {
+            self.send(from, &ControlMessage::Decided { wish, decision, view });
         }
     }
 
-    pub(super) fn decided(&self, wish: Move<Entry>, decision: Decision, host: Option<NodeId>) {
+    pub(super) fn decided(&self, wish: Move<Entry>, word: MoveWord) {
         let shard = self.node.directory().and_then(|directory| directory.waits_for_move(&wish));
-        self.on_shard(shard, move |shard| shard.decided(&wish, &decision, host));
+        self.on_shard(shard, move |shard| shard.decided(&wish, word));
     }
 
     /// The target has the actor. It would not say so had it not been granted it.
     pub(super) fn took(&self, from: NodeId, wish: Move<Entry>) {
         if wish.to == from {
-            self.decided(wish, Decision::Void, Some(from));
+            self.decided(wish, MoveWord::Superseded { host: Some(from) });
         }
     }
 

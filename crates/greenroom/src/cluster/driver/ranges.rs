@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use greenroom_protocols::directory::{self, Decision, Epoch, Move, Placed, RangeId, Released};
+use greenroom_protocols::directory::{self, Epoch, Move, Placed, RangeId, Released};
 use greenroom_protocols::node::NodeId;
 
 use super::Driver;
 use crate::actor::interface::Why;
 use crate::cluster::control::{ControlMessage, Errand};
-use crate::cluster::directory::Entry;
+use crate::cluster::directory::{Entry, MoveWord};
 
 impl Driver {
     pub(super) fn directory_actions(&mut self, actions: Vec<(RangeId, directory::Action<Entry>)>) {
@@ -90,7 +90,7 @@ impl Driver {
         // Its state may be on its way: that is void then.
         if let Some(joined) = &self.joined {
             let wish = Move { key: key.clone(), from: Placed { node: joined.me, epoch }, to: joined.me };
-            self.decided(wish, Decision::Void, None);
+            self.decided(wish, MoveWord::Superseded { host: None });
         }
     }
 
