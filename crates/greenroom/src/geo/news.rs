@@ -77,12 +77,16 @@ impl News {
 }
 
 impl Geo {
+    /// True if this cluster drains, or is in the list no more.
+    pub(crate) fn is_leaving(&self) -> bool {
+        self.clusters().clusters.get(self.name()).is_none_or(|cluster| cluster.draining)
+    }
+
     /// How far this node is with the list that it works by.
     fn own(&self, node: &Here) -> Word {
         let list = self.clusters();
-        let leaving = list.clusters.get(self.name()).is_none_or(|cluster| cluster.draining);
         let single = |key: &Entry| self.is_single(key.kind());
-        if leaving {
+        if self.is_leaving() {
             self.leave(node, single);
         }
         let (empty, view) = node.directory().map_or((true, 0), |directory| directory.is_vacant_abroad(single));

@@ -29,8 +29,10 @@ pub(crate) struct Counts {
     pub(crate) turns: AtomicU64,
     /// Time that commits took, in microseconds.
     pub(crate) commit_micros: AtomicU64,
-    /// True once the journal was found to hold nothing of the cluster's partitions, at the last look.
-    pub(super) unoccupied: AtomicBool,
+    /// True while this node's partitions take nothing new: the cluster drains, and its journal held nothing at a look.
+    pub(super) is_closed: AtomicBool,
+    /// True if the journal held nothing of the cluster's partitions at a look after this node's were closed.
+    pub(super) is_vacant: AtomicBool,
     /// What turns that were run again have come to besides; at most [`DIFFERENCES_MAX`].
     differences: Mutex<Vec<String>>,
 }

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use futures_util::stream::FuturesUnordered;
@@ -225,10 +226,27 @@ impl Owned {
         self.actions.extend(self.wanted.drain(..));
     }
 
+    /// Checks whether a message from outside may come to an actor.
+    ///
+    /// # Errors
+    /// The name is none of this cluster's, or the cluster drains and holds nothing any more.
+    fn admit(&self, actor: &Named) -> Result<(), Refusal> {
+        let node = &self.port.node;
+        actor.check(node.config().reliable.partitions)?;
+        if node.reliable().is_closed.load(Ordering::Acquire) {
+            let cluster = &node.config().cluster;
+            let message = format!(
+                "cluster {cluster:?} drains, and has no reliable actors any more; call them in another cluster"
+            );
+            return Err(Refusal::Activation { message });
+        }
+        Ok(())
+    }
+
     fn input(&mut self, input: Input, leaving: &mut Option<(Timestamp, oneshot::Sender<()>)>) {
         match input {
             Input::Called(letter, waiter) => {
-                if let Err(refusal) = letter.to.check(self.port.node.config().reliable.partitions) {
+                if let Err(refusal) = self.admit(&letter.to) {
                     tracing::debug!(message = subject(&letter), %refusal, "a message for a reliable actor is for nobody");
                     // An error means that the caller has gone.
                     let _ = waiter.map(|waiter| waiter.send(Answered::refused(refusal)));

@@ -12,6 +12,7 @@ use greenroom_world::{Stage, World};
 use serde::{Deserialize, Serialize};
 use tokio::sync::Semaphore;
 
+use super::admin::{Report, reports};
 use super::counts::Counts;
 use super::hall::Hall;
 use super::homes::{home, homes};
@@ -23,6 +24,7 @@ use crate::cluster::view::KindHosts;
 use crate::here::Here;
 use crate::here::figures::Figures;
 use crate::here::kinds::Kinds;
+use crate::here::node::Node;
 use crate::here::parts::Part;
 use crate::here::port::Port;
 use crate::here::stores::open_store;
@@ -159,7 +161,7 @@ impl Part for Journals {
         if self.get().is_some() {
             here.world().spawn(Stage::Door, Box::pin(keep_awake(here.clone())));
             if here.config().geo.is_some() {
-                here.world().spawn(Stage::Door, Box::pin(watch_occupied(here.clone())));
+                here.world().spawn(Stage::Door, Box::pin(watch_vacant(here.clone())));
             }
         }
     }
@@ -201,10 +203,10 @@ impl Here {
         &self.journals().isolation.0
     }
 
-    /// True unless the cluster's partitions of reliable actors are known to hold nothing: a cluster that leaves is not empty while
-    /// its journal holds something.
+    /// True unless the cluster leaves, its partitions of reliable actors hold nothing, and this node's take nothing any more: a cluster
+    /// that leaves is not empty while its journal holds something, or may.
     pub(crate) fn may_hold_reliable_actors(&self) -> bool {
-        self.journal().is_some() && !self.reliable().unoccupied.load(Ordering::Acquire)
+        self.journal().is_some() && !self.reliable().is_vacant.load(Ordering::Acquire)
     }
 
     /// What this node's partitions of reliable actors do.
@@ -248,16 +250,38 @@ fn unreadable(reason: String) -> StoreError {
     StoreError::Format { store: "the journal".to_owned(), reason }
 }
 
-/// Looks at the journal from time to time, and notes whether the cluster's partitions hold anything.
-async fn watch_occupied(node: Arc<Here>) {
-    let (world, timeout) = (node.world().clone(), node.config().store_timeout);
+/// While the cluster drains, looks at the journal from time to time, and notes whether the cluster's partitions hold anything.
+async fn watch_vacant(node: Arc<Here>) {
+    let world = node.world().clone();
     let Some(journal) = node.journal().cloned() else { return };
     while !node.is_stopped() {
-        // After a failed look the last result would be a guess.
-        let occupied = is_occupied(&*journal, &node.config().cluster, timeout).await.unwrap_or(true);
-        node.reliable().unoccupied.store(!occupied, Ordering::Release);
-        world.sleep_until(world.now() + OCCUPIED_LOOK_EVERY).await;
+        let leaves = node.geo().is_some_and(|geo| geo.is_leaving());
+        let is_vacant = leaves && becomes_vacant(&node, &*journal).await;
+        node.reliable().is_vacant.store(is_vacant, Ordering::Release);
+        if !leaves {
+            node.reliable().is_closed.store(false, Ordering::Release);
+        }
+        world.sleep_until(world.now() + VACANT_LOOK_EVERY).await;
     }
+}
+
+/// Returns true if the cluster's partitions hold nothing, and this node's will take nothing. If they hold nothing this closes them, waits for
+/// what they have in memory, and looks once more: what came before is in the journal by then.
+async fn becomes_vacant(node: &Arc<Here>, journal: &dyn Journal) -> bool {
+    let (cluster, timeout) = (&node.config().cluster, node.config().store_timeout);
+    let is_empty = is_occupied(journal, cluster, timeout).await.is_ok_and(|occupied| !occupied);
+    if !is_empty {
+        node.reliable().is_vacant.store(false, Ordering::Release);
+        node.reliable().is_closed.store(false, Ordering::Release);
+        return false;
+    }
+    node.reliable().is_closed.store(true, Ordering::Release);
+    let reports = reports(&Node::at(Arc::new(Port { node: node.clone() }))).await;
+    let is_idle = |report: &Report| report.waiting == 0 && report.outgoing == 0;
+    if !reports.iter().all(|(_, report)| report.as_ref().is_some_and(is_idle)) {
+        return false;
+    }
+    is_occupied(journal, cluster, timeout).await.is_ok_and(|occupied| !occupied)
 }
 
 /// Sees to it that each partition has an owner, also if nobody calls its actors.
@@ -288,8 +312,8 @@ async fn keep_awake(node: Arc<Here>) {
     }
 }
 
-/// Time between two looks whether the cluster's partitions hold anything.
-const OCCUPIED_LOOK_EVERY: Duration = Duration::from_secs(5);
+/// Time between two looks whether the partitions of a cluster that drains hold anything.
+const VACANT_LOOK_EVERY: Duration = Duration::from_secs(2);
 /// Between two looks whether each partition has an owner.
 const WAKE_EVERY: Duration = Duration::from_secs(2);
 /// How long the cluster must have been as it is before partitions go home.
