@@ -5,7 +5,7 @@ import { randomUUID } from "node:crypto";
 import { Packr } from "msgpackr";
 
 import { isWhole } from "./lengths.js";
-import { plain } from "./plain.js";
+import { isOf64Bits, plain, put } from "./plain.js";
 
 export const MAGIC = "GRHP";
 export const VERSION = 1;
@@ -32,26 +32,48 @@ export const Op = {
 /** What a message carries along, by its tags. */
 export const Tag = { context: 1, principal: 7, idempotencyKey: 14, callingSeat: 15 } as const;
 
-/** Bytes of the other side that are no frame: the lane that they came on is closed. */
-export class FrameError extends Error {}
+/** Bytes of the other side that are no frame: the lane that they came on is closed. `field` is the path of the value that cannot be read, if there is one. */
+export class FrameError extends Error {
+  constructor(message: string, readonly field = "") {
+    super(message);
+  }
+}
 
 const options = { useRecords: false, mapsAsObjects: true, int64AsType: "auto" as "string", skipValues: [undefined], encodeUndefinedAsNil: true };
 const packr = new Packr(options);
+/** Reads what the other one changes: maps with the name `__proto__`, and the integers 2^53 and -2^53. */
+const exactPackr = new Packr({ ...options, mapsAsObjects: false, int64AsType: "bigint" as "string" });
 
 /** A value as MessagePack. */
 export function pack(value: unknown): Buffer {
   return packr.pack(plain(value));
 }
 
-/** What MessagePack holds: integers beyond 2^53 as BigInt. */
+/** Returns the value that MessagePack holds: integers beyond 2^53 as BigInt. */
 export function unpack(bytes: Uint8Array): unknown {
   if (!isWhole(bytes)) throw new FrameError("a value is no MessagePack: it says that it has more than there are bytes for");
   try {
-    return packr.unpack(bytes);
+    const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+    return UNUSUAL.some((part) => buffer.includes(part)) ? usual(exactPackr.unpack(bytes)) : packr.unpack(bytes);
   } catch (error) {
     throw new FrameError(`a value is no MessagePack: ${String(error)}`);
   }
 }
+
+/** Parts of payloads that hold what `packr` changes, or something that looks like that. */
+const UNUSUAL = [Buffer.from("__proto__"), Buffer.from("0020000000000000", "hex"), Buffer.from("ffe0000000000000", "hex")];
+
+/** Returns a value of `exactPackr` as the other one gives it: with objects for maps, and numbers for integers below 2^53. */
+function usual(value: unknown): unknown {
+  if (typeof value === "bigint") return value < FIRST_BIG && value > -FIRST_BIG ? Number(value) : value;
+  if (Array.isArray(value)) return value.map(usual);
+  if (!(value instanceof Map)) return value;
+  const object: Record<string, unknown> = {};
+  for (const [name, inside] of value) put(object, String(name), usual(inside));
+  return object;
+}
+
+const FIRST_BIG = 2n ** 53n;
 
 const CHOICE = process.env.GREENROOM_CODEC ?? "";
 
@@ -63,10 +85,13 @@ export function payload(value: unknown, version = 1): Buffer {
   return payloadIn(CODECS?.[0] ?? 1, value, version);
 }
 
-/** What a payload holds. */
-export function valueOf(bytes: Buffer): unknown {
+/**
+ * Returns the value that a payload holds. If `isExact`, numbers that fit neither 64 bits nor a float are refused by their path; otherwise they become the
+ * nearest float, as states that earlier programs have stored must be read.
+ */
+export function valueOf(bytes: Buffer, isExact = false): unknown {
   if (bytes.length < 2 || (bytes[0] !== 1 && bytes[0] !== 2)) throw new FrameError("a payload has no codec that is known");
-  return bytes[0] === 1 ? unpack(bytes.subarray(2)) : fromJson(bytes.toString("utf8", 2));
+  return bytes[0] === 1 ? unpack(bytes.subarray(2)) : fromJson(bytes.toString("utf8", 2), isExact);
 }
 
 /** The same in a codec that is named. */
@@ -79,33 +104,65 @@ export function payloadIn(codec: number, value: unknown, version = 1): Buffer {
     packed.copy(out, 2);
     return out;
   }
-  const text = (JSON.stringify(plain(value ?? null), toJson) ?? "null").replaceAll(new RegExp(`"${MARK}(-?\\d+)"`, "g"), "$1");
+  const text = (JSON.stringify(plain(value ?? null), toJson) ?? "null").replaceAll(MARKED, "$1");
   return Buffer.concat([Buffer.from([2, version]), Buffer.from(text)]);
 }
 
-/** Large integers as marked texts, bytes as base64. */
+/** Writes large integers as marked texts, those of floats with a fraction, so that they are read as floats again; and bytes as base64. */
 function toJson(this: Record<string, unknown>, name: string, inside: unknown): unknown {
   // A Buffer has a form of its own in JSON, which it has already been given here.
   const value = this[name];
   if (value instanceof Uint8Array) return Buffer.from(value).toString("base64");
-  return typeof inside === "bigint" ? MARK + inside : inside;
+  if (typeof inside === "bigint") return MARK + inside;
+  const isLarge = Number.isInteger(inside) && !Number.isSafeInteger(inside) && Math.abs(inside as number) < EXPONENT_FROM;
+  return isLarge ? `${MARK}${BigInt(inside as number)}.0` : inside;
 }
 
-/**
- * JSON, with integers beyond 2^53 as BigInt: these are passed through the library's reader as marked texts. Those of more digits than 64 bits have
- * are floats, as in other languages.
- */
-function fromJson(text: string): unknown {
-  const marked = text.replaceAll(/"(?:[^"\\]|\\.)*"|-?\d+(?![\d.eE])/g, (token) => (token.startsWith('"') || token.length > 20 || Number.isSafeInteger(Number(token)) ? token : `"${MARK}${token}"`));
+/** From here on the library writes floats with an exponent. */
+const EXPONENT_FROM = 1e21;
+
+/** Reads JSON, with integers beyond 2^53 as BigInt: these are passed through the library's reader as marked texts. */
+function fromJson(text: string, isExact: boolean): unknown {
+  let isUnfit = false;
+  const mark = (token: string) => {
+    if (token.startsWith('"')) return token;
+    const isInteger = INTEGER.test(token);
+    if (isInteger ? Number.isSafeInteger(Number(token)) : Number.isFinite(Number(token))) return token;
+    const fits = isInteger && token.length <= DIGITS_MAX && isOf64Bits(BigInt(token));
+    isUnfit ||= !fits;
+    return fits ? `"${MARK}${token}"` : isExact ? `"${UNFIT}"` : token;
+  };
   try {
-    return JSON.parse(marked, (_, inside: unknown) => (typeof inside === "string" && inside.startsWith(MARK) ? BigInt(inside.slice(MARK.length)) : inside));
+    const marked = text.replaceAll(/"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?/g, mark);
+    const read = (source: string) => JSON.parse(source, (_, inside: unknown) => (typeof inside === "string" && inside.startsWith(MARK) ? BigInt(inside.slice(MARK.length)) : inside)) as unknown;
+    if (!isUnfit || !isExact) return read(marked);
+    const path = pathOf(UNFIT, JSON.parse(marked)) ?? "";
+    throw new FrameError(`${path || "the value"} is a number that fits neither 64 bits nor a float: send it as a text`, path);
   } catch (error) {
-    throw new FrameError(`a value is no JSON: ${String(error)}`);
+    throw error instanceof FrameError ? error : new FrameError(`a value is no JSON: ${String(error)}`);
   }
 }
 
+/** Returns the path of the first place in a value where this text is. */
+function pathOf(text: string, value: unknown, path = ""): string | undefined {
+  if (value === text) return path;
+  if (typeof value !== "object" || value === null) return undefined;
+  for (const [name, inside] of Object.entries(value)) {
+    const found = pathOf(text, inside, Array.isArray(value) ? `${path}[${name}]` : path ? `${path}.${name}` : name);
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}
+
+const INTEGER = /^-?\d+$/;
+/** Digits of the longest integer of 64 bits, and its sign. */
+const DIGITS_MAX = 20;
+
 /** Nobody else can know it. */
 const MARK = `${randomUUID()}:`;
+const MARKED = new RegExp(`"${MARK}(-?\\d+(?:\\.0)?)"`, "g");
+/** Marks a number that cannot be read exactly. */
+const UNFIT = `${MARK}unfit`;
 
 /** The payload of nothing. */
 export const NIL = payload(null);

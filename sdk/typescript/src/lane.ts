@@ -204,10 +204,10 @@ export class Lane {
       const given = reader.rest();
       turn.codec = given[0] ?? 1;
       turn.isTold = given[0] === 2 && given[1] === 2;
-      args = valueOf(given);
+      args = valueOf(given, true);
     } catch (error) {
       if (!(error instanceof FrameError)) throw error;
-      return this.#fail(turn, new Refused("Invalid", { field: "", message: error.message }));
+      return this.#fail(turn, new Refused("Invalid", { field: error.field, message: error.message }));
     }
     if (!method.isRead) seat.exclusive = turn;
     try {

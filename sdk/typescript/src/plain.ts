@@ -24,7 +24,7 @@ function made(value: unknown, depth: number): unknown {
       if (!value.isWellFormed()) throw new TypeError("half of a surrogate pair cannot travel");
       return value;
     case "bigint":
-      if (value > BIG_MAX || value < BIG_MIN) throw new TypeError("an integer of more than 64 bits cannot travel");
+      if (!isOf64Bits(value)) throw new TypeError("an integer of more than 64 bits cannot travel");
       return value;
     case "function":
     case "symbol":
@@ -50,9 +50,20 @@ function made(value: unknown, depth: number): unknown {
   for (const [name, one] of Object.entries(value)) {
     if (!name.isWellFormed()) throw new TypeError("half of a surrogate pair cannot travel");
     const inside = made(one, depth + 1);
-    if (inside !== one) (changed ??= { ...value })[name] = inside;
+    if (inside !== one) put((changed ??= { ...value }), name, inside);
   }
   return changed ?? value;
+}
+
+/** Gives an object a property of its own, whatever its name is. */
+export function put(object: Record<string, unknown>, name: string, value: unknown): void {
+  if (name === "__proto__") Object.defineProperty(object, name, { value, writable: true, enumerable: true, configurable: true });
+  else object[name] = value;
+}
+
+/** Returns true if an integer has at most 64 bits, with a sign or without. */
+export function isOf64Bits(value: bigint): boolean {
+  return value <= BIG_MAX && value >= BIG_MIN;
 }
 
 /** Whether it is an object as a literal makes one, here or in another realm. */
@@ -66,7 +77,7 @@ function located(value: unknown, path = "", within: readonly object[] = []): Typ
   const where = path || "the value";
   if (typeof value === "number" && !Number.isFinite(value)) return new TypeError(`${where} is ${value}, which cannot travel: leave it out, or use null`);
   if (typeof value === "string" && !value.isWellFormed()) return new TypeError(`${where} has half of a surrogate pair, which cannot travel: use toWellFormed()`);
-  if (typeof value === "bigint" && (value > BIG_MAX || value < BIG_MIN)) return new TypeError(`${where} has more than 64 bits, which cannot travel: use a text`);
+  if (typeof value === "bigint" && !isOf64Bits(value)) return new TypeError(`${where} has more than 64 bits, which cannot travel: use a text`);
   if (typeof value === "function" || typeof value === "symbol") return new TypeError(`${where} is a ${typeof value}, which cannot travel: leave it out`);
   if (typeof value !== "object" || value === null || value instanceof Uint8Array || value instanceof Date || value instanceof ArrayBuffer) return undefined;
   if (within.includes(value)) return new TypeError(`${where} is cyclic, it holds itself: such a value cannot travel, so hold a key or an index there`);
