@@ -199,8 +199,8 @@ pub(super) const MUTANTS: &[Mutant] = &[
     mutant(
         "a turn is blamed for a refused bundle",
         "committing.rs",
-        "let is_plain = draft.bundle.is_none() && draft.outdated.is_empty();",
-        "let is_plain = draft.bundle.is_none() && draft.outdated.is_empty() || mutated!();",
+        "let is_plain = draft.bundle.is_none() && draft.outdated.is_empty() && !is_for_answers;",
+        "let is_plain = draft.bundle.is_none() && draft.outdated.is_empty() && !is_for_answers || mutated!();",
     ),
     mutant(
         "a question is dropped while others wait for its answer",

@@ -148,6 +148,10 @@ impl Part for Arc<Geo> {
     fn told(&self, here: &Arc<Here>, from: NodeId, payload: &[u8]) {
         self.told_to_yield(here, from, payload);
     }
+
+    fn is_cluster_leaving(&self) -> bool {
+        self.is_leaving()
+    }
 }
 
 impl Here {

@@ -78,7 +78,7 @@ impl News {
 
 impl Geo {
     /// True if this cluster drains, or is in the list no more.
-    pub(crate) fn is_leaving(&self) -> bool {
+    pub(super) fn is_leaving(&self) -> bool {
         self.clusters().clusters.get(self.name()).is_none_or(|cluster| cluster.draining)
     }
 

@@ -57,6 +57,11 @@ pub(crate) trait Part: Any + Send + Sync {
         Vec::new()
     }
 
+    /// Returns true if the node's cluster drains, or has left the clusters of its system.
+    fn is_cluster_leaving(&self) -> bool {
+        false
+    }
+
     /// Returns the kinds whose operations were refused without a caller that awaited them: how often since the node started, and the
     /// last reason.
     fn refused_operations(&self) -> Vec<(&'static str, u64, String)> {

@@ -255,7 +255,7 @@ async fn watch_vacant(node: Arc<Here>) {
     let world = node.world().clone();
     let Some(journal) = node.journal().cloned() else { return };
     while !node.is_stopped() {
-        let leaves = node.geo().is_some_and(|geo| geo.is_leaving());
+        let leaves = node.parts().any(|part| part.is_cluster_leaving());
         let is_vacant = leaves && becomes_vacant(&node, &*journal).await;
         node.reliable().is_vacant.store(is_vacant, Ordering::Release);
         if !leaves {
