@@ -143,13 +143,13 @@ class Bank:
         self.stopped = threading.Event()
         self.failed: list[BaseException] = []
 
-    def call(self, door: int, path: str, arguments: dict[str, Any], key: str | None = None) -> Any:
-        """The answer, or `None`."""
+    def call(self, door: int, path: str, arguments: dict[str, Any], key: str | None = None) -> tuple[Any] | None:
+        """The answer, which may be null, or `None` if there is none."""
         headers = {"greenroom-timeout": "3s", "content-type": "application/json"} | ({"idempotency-key": key} if key else {})
         request = urllib.request.Request(f"{self.doors[door % 2]}/{path}", json.dumps(arguments).encode(), headers)
         try:
             with urllib.request.urlopen(request, timeout=10) as answer:
-                return json.loads(answer.read())
+                return (json.loads(answer.read()),)
         except urllib.error.HTTPError as error:
             # A reliable turn that loses its host runs again: nobody hears that it has failed.
             said = error.read()
@@ -164,7 +164,7 @@ class Bank:
         until = time.monotonic() + HANG
         for door in itertools.count():
             if (answer := self.call(door, path, arguments, key)) is not None:
-                return answer
+                return answer[0]
             assert time.monotonic() < until, f"{path} {arguments} is not answered: {self.refusals.get(path)}"
             self.repeats += 1
             time.sleep(0.05)
