@@ -37,7 +37,7 @@ pub struct Checks {
     /// A host drops a state on the move only on the word of the owner of its own view.
     pub void_view: bool,
     /// A host reports the states that have come to it and are not decided.
-    pub carried_report: bool,
+    pub transit_report: bool,
     /// Who holds what an actor was judges the owner's grant by what had been released there when it began to.
     pub held_floor: bool,
     /// A host refuses a grant for another incarnation of its node (D4).
@@ -73,7 +73,7 @@ impl Default for Checks {
             exact_move: true,
             move_wait: true,
             void_view: true,
-            carried_report: true,
+            transit_report: true,
             held_floor: true,
             incarnation_check: true,
             hint_grace: true,

@@ -54,22 +54,22 @@ export function unpack(bytes: Uint8Array): unknown {
   if (!isWhole(bytes)) throw new FrameError("a value is no MessagePack: it says that it has more than there are bytes for");
   try {
     const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-    return UNUSUAL.some((part) => buffer.includes(part)) ? usual(exactPackr.unpack(bytes)) : packr.unpack(bytes);
+    return CHANGED_PARTS.some((part) => buffer.includes(part)) ? inUsualForm(exactPackr.unpack(bytes)) : packr.unpack(bytes);
   } catch (error) {
     throw new FrameError(`a value is no MessagePack: ${String(error)}`);
   }
 }
 
 /** Parts of payloads that hold what `packr` changes, or something that looks like that. */
-const UNUSUAL = [Buffer.from("__proto__"), Buffer.from("0020000000000000", "hex"), Buffer.from("ffe0000000000000", "hex")];
+const CHANGED_PARTS = [Buffer.from("__proto__"), Buffer.from("0020000000000000", "hex"), Buffer.from("ffe0000000000000", "hex")];
 
 /** Returns a value of `exactPackr` as the other one gives it: with objects for maps, and numbers for integers below 2^53. */
-function usual(value: unknown): unknown {
+function inUsualForm(value: unknown): unknown {
   if (typeof value === "bigint") return value < FIRST_BIG && value > -FIRST_BIG ? Number(value) : value;
-  if (Array.isArray(value)) return value.map(usual);
+  if (Array.isArray(value)) return value.map(inUsualForm);
   if (!(value instanceof Map)) return value;
   const object: Record<string, unknown> = {};
-  for (const [name, inside] of value) put(object, String(name), usual(inside));
+  for (const [name, inside] of value) put(object, String(name), inUsualForm(inside));
   return object;
 }
 
@@ -104,7 +104,7 @@ export function payloadIn(codec: number, value: unknown, version = 1): Buffer {
     packed.copy(out, 2);
     return out;
   }
-  const text = (JSON.stringify(plain(value ?? null), toJson) ?? "null").replaceAll(MARKED, "$1");
+  const text = (JSON.stringify(plain(value ?? null), toJson) ?? "null").replaceAll(MARKED_NUMBER, "$1");
   return Buffer.concat([Buffer.from([2, version]), Buffer.from(text)]);
 }
 
@@ -130,13 +130,13 @@ function fromJson(text: string, isExact: boolean): unknown {
     if (isInteger ? Number.isSafeInteger(Number(token)) : Number.isFinite(Number(token))) return token;
     const fits = isInteger && token.length <= DIGITS_MAX && isOf64Bits(BigInt(token));
     isUnfit ||= !fits;
-    return fits ? `"${MARK}${token}"` : isExact ? `"${UNFIT}"` : token;
+    return fits ? `"${MARK}${token}"` : isExact ? `"${UNFIT_MARK}"` : token;
   };
   try {
     const marked = text.replaceAll(/"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?/g, mark);
     const read = (source: string) => JSON.parse(source, (_, inside: unknown) => (typeof inside === "string" && inside.startsWith(MARK) ? BigInt(inside.slice(MARK.length)) : inside)) as unknown;
     if (!isUnfit || !isExact) return read(marked);
-    const path = pathOf(UNFIT, JSON.parse(marked)) ?? "";
+    const path = pathOf(UNFIT_MARK, JSON.parse(marked)) ?? "";
     throw new FrameError(`${path || "the value"} is a number that fits neither 64 bits nor a float: send it as a text`, path);
   } catch (error) {
     throw error instanceof FrameError ? error : new FrameError(`a value is no JSON: ${String(error)}`);
@@ -160,9 +160,9 @@ const DIGITS_MAX = 20;
 
 /** Nobody else can know it. */
 const MARK = `${randomUUID()}:`;
-const MARKED = new RegExp(`"${MARK}(-?\\d+(?:\\.0)?)"`, "g");
+const MARKED_NUMBER = new RegExp(`"${MARK}(-?\\d+(?:\\.0)?)"`, "g");
 /** Marks a number that cannot be read exactly. */
-const UNFIT = `${MARK}unfit`;
+const UNFIT_MARK = `${MARK}unfit`;
 
 /** The payload of nothing. */
 export const NIL = payload(null);

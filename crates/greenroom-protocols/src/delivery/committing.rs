@@ -23,7 +23,7 @@ pub(super) struct Flight<A, M> {
     /// Turns of suspects that begin when it is applied.
     begins: Vec<TurnId>,
     /// Questions that came before it began.
-    asked: BTreeSet<(PartitionId, Birth)>,
+    questions: BTreeSet<(PartitionId, Birth)>,
     /// True if recorded answers were to go when it began.
     is_pruning: bool,
     drafts: Draft<A, M>,
@@ -82,7 +82,7 @@ impl<A: Clone + Ord, M: Clone> Partition<A, M> {
             return;
         }
         let is_idle = self.ready.is_empty() && !self.timers.is_due();
-        let has_work = self.answers.has_work(now) || self.attempts.has_work() || !self.asked.is_empty();
+        let has_work = self.answers.has_work(now) || self.attempts.has_work() || !self.questions.is_empty();
         if is_idle && !has_work {
             return;
         }
@@ -127,7 +127,7 @@ impl<A: Clone + Ord, M: Clone> Partition<A, M> {
         }
         let is_empty = draft.bundle.is_none() && draft.outdated.is_empty() && draft.attempts.is_empty();
         let is_pruning = self.answers.is_prunable(now);
-        if batch.is_empty() && is_empty && self.asked.is_empty() && !is_pruning {
+        if batch.is_empty() && is_empty && self.questions.is_empty() && !is_pruning {
             return;
         }
         self.draft_tombstones(&mut draft);
@@ -140,8 +140,8 @@ impl<A: Clone + Ord, M: Clone> Partition<A, M> {
         }
         // A commit holds the fence. Only once one is applied that began after a question came, or after an answer's time was over, does
         // an owner know that no later one has committed more, or set the time otherwise.
-        let asked = std::mem::take(&mut self.asked);
-        self.flight = Some(Flight { id, batch, begins, asked, is_pruning, drafts: draft });
+        let questions = std::mem::take(&mut self.questions);
+        self.flight = Some(Flight { id, batch, begins, questions, is_pruning, drafts: draft });
     }
 
     /// What holds when no commit is under way; looked at before each commit, as it looks at every message.
@@ -177,7 +177,7 @@ impl<A: Clone + Ord, M: Clone> Partition<A, M> {
     /// Takes in that a commit is applied: now its messages leave, its receipts are acknowledged, its calls answered.
     pub(super) fn committed(&mut self, now: Timestamp, id: CommitId, out: &mut Vec<Action<A, M>>) {
         let Some(flight) = self.flight.take_if(|flight| flight.id == id) else { return };
-        let Flight { batch, begins, asked, is_pruning, drafts: draft, .. } = flight;
+        let Flight { batch, begins, questions, is_pruning, drafts: draft, .. } = flight;
         self.suspects -= self.suspects.min(batch.len());
         for (actor, presence) in &draft.presences {
             match presence.filter(|presence| presence.halted) {
@@ -190,7 +190,7 @@ impl<A: Clone + Ord, M: Clone> Partition<A, M> {
         self.lot.committed(draft.parked);
         self.attempts_committed(begins, draft.attempts, out);
         self.sender.committed(now, draft.appends, out);
-        for (from, birth) in asked {
+        for (from, birth) in questions {
             self.tell_standing(from, birth, out);
         }
         if is_pruning {

@@ -36,7 +36,7 @@ pub struct Partition<A, M> {
     pub(super) split: usize,
     pub(super) asks: BTreeMap<Birth, Question<A>>,
     /// Questions of other partitions, and the creations that they ask about: the next commit answers them.
-    pub(super) asked: BTreeSet<(PartitionId, Birth)>,
+    pub(super) questions: BTreeSet<(PartitionId, Birth)>,
     pub(super) tombstones: BTreeMap<A, Presence>,
     pub(super) timers: Timers<A, M>,
     pub(super) lot: Lot<A, M>,
@@ -102,7 +102,7 @@ impl<A: Clone + Ord, M: Clone> Partition<A, M> {
             suspects: 0,
             split: 0,
             asks: BTreeMap::new(),
-            asked: BTreeSet::new(),
+            questions: BTreeSet::new(),
             queued: 0,
             turn_serial: 0,
             commit_serial: 0,
@@ -256,9 +256,9 @@ impl<A: Clone + Ord, M: Clone> Partition<A, M> {
             Wire::Ask { from, birth } if !self.config.checks.confirmed_by_commit => {
                 self.tell_standing(from, birth, out)
             }
-            // Who asks does so again.
-            Wire::Ask { .. } if self.asked.len() >= QUESTIONS_MAX => {}
-            Wire::Ask { from, birth } => _ = self.asked.insert((from, birth)),
+            // The asker repeats the question.
+            Wire::Ask { .. } if self.questions.len() >= QUESTIONS_MAX => {}
+            Wire::Ask { from, birth } => _ = self.questions.insert((from, birth)),
             Wire::Standing { from, life, birth, committed } => {
                 if let Some(ask) = self.asks.get_mut(&birth).filter(|ask| ask.through.is_none() && birth.by == from) {
                     ask.through = Some((life, committed));

@@ -181,27 +181,27 @@ pub struct Report<K> {
     pub activations: Vec<(K, Epoch)>,
     /// States that have come to it and that the owner has not decided, by the activations that they were.
     #[serde(default = "Vec::new", skip_serializing_if = "Vec::is_empty")]
-    pub carried: Vec<(K, Placed)>,
+    pub in_transit: Vec<(K, Placed)>,
 }
 
-/// What a node lists for a [`Report`].
+/// Actors that a node lists for a [`Report`].
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct HostedActors<K> {
     /// See [`Report::activations`].
     pub activations: Vec<(K, Epoch)>,
-    /// See [`Report::carried`].
-    pub carried: Vec<(K, Placed)>,
+    /// See [`Report::in_transit`].
+    pub in_transit: Vec<(K, Placed)>,
 }
 
 impl<K> Default for HostedActors<K> {
     fn default() -> Self {
-        Self { activations: Vec::new(), carried: Vec::new() }
+        Self { activations: Vec::new(), in_transit: Vec::new() }
     }
 }
 
 impl<K> From<Vec<(K, Epoch)>> for HostedActors<K> {
     fn from(activations: Vec<(K, Epoch)>) -> Self {
-        Self { activations, carried: Vec::new() }
+        Self { activations, in_transit: Vec::new() }
     }
 }
 

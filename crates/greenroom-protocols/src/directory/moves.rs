@@ -60,8 +60,8 @@ impl<K: Ord + Clone> Owner<K> {
             return Decision::Wait;
         }
         // A host of a state that its source has dropped, on the word of a former owner, may have the actor as the source might.
-        let carried = self.carried.get(&wish.key).filter(|carried| carried.by == wish.to).map(|carried| carried.from);
-        let Some(entry) = self.entries.get(&wish.key).copied().or(carried) else { return Decision::Void };
+        let in_transit = self.in_transit.get(&wish.key).filter(|state| state.by == wish.to).map(|state| state.from);
+        let Some(entry) = self.entries.get(&wish.key).copied().or(in_transit) else { return Decision::Void };
         if entry.node == wish.to && self.moved.get(&wish.key) == Some(&wish.from.epoch) {
             return Decision::Granted(self.seal(entry));
         }
@@ -73,7 +73,7 @@ impl<K: Ord + Clone> Owner<K> {
             return Decision::Wait;
         }
         let placed = Placed { node: wish.to, epoch: self.next_epoch() };
-        self.carried.remove(&wish.key);
+        self.in_transit.remove(&wish.key);
         self.entries.insert(wish.key.clone(), placed);
         self.moved.insert(wish.key.clone(), wish.from.epoch);
         Decision::Granted(self.seal(placed))

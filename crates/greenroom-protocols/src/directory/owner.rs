@@ -27,7 +27,7 @@ pub struct Owner<K> {
     /// Names entries only.
     pub(super) moved: Moved<K>,
     /// States on the move that their sources have not reported, by their actors.
-    pub(super) carried: BTreeMap<K, CarriedState>,
+    pub(super) in_transit: BTreeMap<K, StateInTransit>,
     recovery: Option<Box<Recovery>>,
     /// Reports from views that we have not seen, the newest of each host.
     early: BTreeMap<NodeId, Report<K>>,
@@ -35,7 +35,7 @@ pub struct Owner<K> {
 
 /// A state that has come to a host, and whose actor the owner has not decided.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub(super) struct CarriedState {
+pub(super) struct StateInTransit {
     /// The host.
     pub(super) by: NodeId,
     /// The activation that it was.
@@ -66,7 +66,7 @@ impl<K: Ord + Clone> Owner<K> {
             last: Epoch::default(),
             entries: BTreeMap::new(),
             moved: Moved::new(),
-            carried: BTreeMap::new(),
+            in_transit: BTreeMap::new(),
             recovery: None,
             early: BTreeMap::new(),
         }
@@ -87,8 +87,8 @@ impl<K: Ord + Clone> Owner<K> {
         if let Some(recovery) = self.recovery.as_ref().filter(|_| self.checks.report_wait) {
             return self.unknown(now, view, recovery);
         }
-        match self.carried.get(key).filter(|carried| carried.until > now && !self.entries.contains_key(key)) {
-            Some(carried) => Resolution::Wait { until: Some(carried.until.min(now + CLAIM_LOOK_AFTER)) },
+        match self.in_transit.get(key).filter(|state| state.until > now && !self.entries.contains_key(key)) {
+            Some(state) => Resolution::Wait { until: Some(state.until.min(now + CLAIM_LOOK_AFTER)) },
             None => Resolution::Absent,
         }
     }
@@ -102,7 +102,7 @@ impl<K: Ord + Clone> Owner<K> {
             return known;
         }
         let placed = Placed { node, epoch: self.next_epoch() };
-        self.carried.remove(&key);
+        self.in_transit.remove(&key);
         self.entries.insert(key, placed);
         Resolution::At(self.seal(placed))
     }
@@ -126,7 +126,7 @@ impl<K: Ord + Clone> Owner<K> {
         if begins {
             self.entries.clear();
             self.moved.clear();
-            self.carried.clear();
+            self.in_transit.clear();
             self.recovery = (self.tenure.owner == Some(self.me)).then(|| {
                 let hosts = view.members.iter().filter(|(_, m)| m.status != Status::Joining).map(|(id, _)| *id);
                 Box::new(Recovery { unreported: hosts.collect(), ask_at: now + ASK_AFTER, asked: 0 })
@@ -135,7 +135,7 @@ impl<K: Ord + Clone> Owner<K> {
             let checks = self.checks;
             self.entries.retain(|_, placed| gone(checks, &view, placed.node).is_none_or(|over| over > now));
             self.moved.retain(|key, _| self.entries.contains_key(key));
-            self.carried.retain(|_, carried| gone(checks, &view, carried.by).is_none());
+            self.in_transit.retain(|_, state| gone(checks, &view, state.by).is_none());
         }
         let (arrived, early) =
             std::mem::take(&mut self.early).into_iter().partition(|(_, report)| report.view <= view.version);
@@ -164,7 +164,7 @@ impl<K: Ord + Clone> Owner<K> {
 
     /// Whether nothing is kept of a range that is another node's.
     pub(super) fn is_idle(&self) -> bool {
-        self.entries.is_empty() && self.moved.is_empty() && self.carried.is_empty() && self.recovery.is_none()
+        self.entries.is_empty() && self.moved.is_empty() && self.in_transit.is_empty() && self.recovery.is_none()
     }
 
     /// Takes in a host's report.
@@ -181,11 +181,11 @@ impl<K: Ord + Clone> Owner<K> {
             for (key, epoch) in report.activations {
                 self.merge(key, Placed { node: report.from, epoch }, out);
             }
-            for (key, from) in report.carried.into_iter().filter(|_| self.checks.carried_report) {
+            for (key, from) in report.in_transit.into_iter().filter(|_| self.checks.transit_report) {
                 self.last = self.last.max(from.epoch);
-                let carried = CarriedState { by: report.from, from, until: now + CLAIM_WAIT };
-                if self.carried.get(&key).is_none_or(|known| known.from.epoch < from.epoch) {
-                    self.carried.insert(key, carried);
+                let state = StateInTransit { by: report.from, from, until: now + CLAIM_WAIT };
+                if self.in_transit.get(&key).is_none_or(|known| known.from.epoch < from.epoch) {
+                    self.in_transit.insert(key, state);
                 }
             }
             self.progress(now, out);

@@ -143,8 +143,8 @@ impl<K: Ord + Clone> Range<K> {
     }
 
     fn send_report(&mut self, now: Timestamp, to: NodeId, hosted: HostedActors<K>, out: &mut Vec<Action<K>>) {
-        let HostedActors { activations, carried } = hosted;
-        let report = Report { from: self.me, range: self.range, view: self.host.version(), activations, carried };
+        let HostedActors { activations, in_transit } = hosted;
+        let report = Report { from: self.me, range: self.range, view: self.host.version(), activations, in_transit };
         if to == self.me {
             self.owner.report(now, report, out);
         } else {

@@ -278,7 +278,7 @@ fn a_host_that_stays_silent_is_asked_through_each_other_node_in_turn() {
     let mut cluster = Cluster::new(range, 4, &[1, 2, 4]);
     cluster.view(3, &view(2, &[1, 2, 3, 4], &[]));
     for host in [1, 4] {
-        let report = Report { from: NodeId(host), range, view: 2, activations: vec![], carried: vec![] };
+        let report = Report { from: NodeId(host), range, view: 2, activations: vec![], in_transit: vec![] };
         cluster.event(0, 3, Event::Report(report));
     }
     let asked: Vec<_> = (1..=5)
@@ -297,7 +297,7 @@ fn a_report_from_an_older_view_or_a_second_one_changes_nothing() {
     let mut cluster = Cluster::new(range, 3, &[1, 2, 3]);
     cluster.view(2, &view(5, &[2, 3], &[(1, 0)]));
     let report =
-        |view, activations| Event::Report(Report { from: NodeId(3), range, view, activations, carried: vec![] });
+        |view, activations| Event::Report(Report { from: NodeId(3), range, view, activations, in_transit: vec![] });
     cluster.event(0, 2, report(4, vec![]));
     assert_eq!(cluster.resolve(0, 2), Resolution::Wait { until: None });
     cluster.event(0, 2, report(5, vec![]));
@@ -384,7 +384,7 @@ fn who_was_joining_and_is_gone_may_have_owned_the_range_between_two_views() {
         cluster.view(1, &Arc::new(joining.clone()));
         cluster.view(2, &Arc::new(joining.clone()));
         cluster.view(1, &Arc::new(joining.clone()));
-        let report = Report { from: NodeId(2), range, view: 1, activations: vec![], carried: vec![] };
+        let report = Report { from: NodeId(2), range, view: 1, activations: vec![], in_transit: vec![] };
         cluster.event(0, 1, Event::Report(report));
         assert_eq!(cluster.resolve(0, 1), Resolution::Absent, "all have reported");
         // In the version between, node 3 was active: it owned the range, and placed the actor on node 2.

@@ -40,7 +40,7 @@ pub(crate) enum ControlMessage {
     Table { version: u64 },
     /// I have the state of this actor: may I activate it?
     Claim { wish: Move<Entry> },
-    /// What I have decided, in this version of my view.
+    /// My decision on the move, in this version of my view.
     Decided {
         wish: Move<Entry>,
         decision: Decision,

@@ -462,7 +462,7 @@ fn list(
 ) -> HostedActors<Entry> {
     HostedActors {
         activations: active.iter().map(|(entry, active)| (entry.clone(), active.epoch)).collect(),
-        carried: carried.iter().map(|(entry, (_, from))| (entry.clone(), *from)).collect(),
+        in_transit: carried.iter().map(|(entry, (_, from))| (entry.clone(), *from)).collect(),
     }
 }
 

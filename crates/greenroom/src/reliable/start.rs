@@ -161,6 +161,8 @@ impl Part for Journals {
         if self.get().is_some() {
             here.world().spawn(Stage::Door, Box::pin(keep_awake(here.clone())));
             if here.config().geo.is_some() {
+                // A node that starts again must not take what the others, which are closed, would have refused: it is closed until it has looked.
+                self.counts().is_closed.store(leaves(here), Ordering::Release);
                 here.world().spawn(Stage::Door, Box::pin(watch_vacant(here.clone())));
             }
         }
@@ -255,7 +257,7 @@ async fn watch_vacant(node: Arc<Here>) {
     let world = node.world().clone();
     let Some(journal) = node.journal().cloned() else { return };
     while !node.is_stopped() {
-        let leaves = node.parts().any(|part| part.is_cluster_leaving());
+        let leaves = leaves(&node);
         let is_vacant = leaves && becomes_vacant(&node, &*journal).await;
         node.reliable().is_vacant.store(is_vacant, Ordering::Release);
         if !leaves {
@@ -263,6 +265,11 @@ async fn watch_vacant(node: Arc<Here>) {
         }
         world.sleep_until(world.now() + VACANT_LOOK_EVERY).await;
     }
+}
+
+/// Returns true if the node's cluster drains, or has left.
+fn leaves(node: &Here) -> bool {
+    node.parts().any(|part| part.is_cluster_leaving())
 }
 
 /// Returns true if the cluster's partitions hold nothing, and this node's will take nothing. If they hold nothing this closes them, waits for

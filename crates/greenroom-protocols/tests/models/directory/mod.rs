@@ -282,5 +282,5 @@ fn without_the_view_of_a_refusal_a_state_is_dropped_that_the_new_owner_has_given
 
 #[test]
 fn without_reports_of_what_is_carried_a_state_is_lost_that_its_source_has_dropped() {
-    breaks("carried_report", moves_while_the_owner_drains(), |checks| checks.carried_report = false);
+    breaks("transit_report", moves_while_the_owner_drains(), |checks| checks.transit_report = false);
 }

@@ -87,7 +87,7 @@ impl Node {
     ) -> HostedActors<Key> {
         HostedActors {
             activations: active.iter().chain(leaving).map(|(key, epoch)| (*key, *epoch)).collect(),
-            carried: carried.iter().map(|(key, from)| (*key, *from)).collect(),
+            in_transit: carried.iter().map(|(key, from)| (*key, *from)).collect(),
         }
     }
 }
@@ -101,7 +101,7 @@ pub(super) enum Message {
     Carry(NodeId, Key, Placed),
     Ask(NodeId, Move<Key>),
     Decided(Move<Key>, Grant),
-    /// What the asker holds is void, says this owner in this version of its view.
+    /// The state that the asker holds is void, says this owner in this version of its view.
     Void(Move<Key>, NodeId, u64),
 }
 
